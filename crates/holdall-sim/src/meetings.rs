@@ -22,9 +22,8 @@ const SMALL: u8 = 7;
 /// The object that leaves its place to the mover.
 const FILLER: u8 = 100;
 
-/// Of 16 scripts two become a meeting in growth, one a meeting in exchange, and one a load that
-/// comes and goes. Of those without
-/// holes one in four a meeting in emptied spaces.
+/// Of 16 scripts two become a meeting in growth, one a meeting in exchange, one a load that comes and
+/// goes, and one a meeting in emptied spaces; of those without holes one in four.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.wrapping_mul(0x9E37_79B9) ^ 0x6D65_6574);
     let kind = rng.random_range(0..16);
@@ -38,6 +37,7 @@ pub(crate) fn add(script: &mut Script) {
         3..8 => beside(script, &mut rng),
         8..11 => mingle(script, &mut rng),
         11 => log_size(script, &mut rng),
+        12 => emptied::make(script, &mut rng),
         _ => {}
     }
 }
@@ -78,7 +78,7 @@ fn around(rng: &mut SmallRng) -> Op {
     Op::WriteAround { ops, between, then, end }
 }
 
-fn stage(rng: &mut SmallRng, size: u32) -> Op {
+pub(crate) fn stage(rng: &mut SmallRng, size: u32) -> Op {
     let hints = [Hint::None, Hint::Right, Hint::Less, Hint::More];
     Op::Stage {
         coll: LARGE,
@@ -89,7 +89,7 @@ fn stage(rng: &mut SmallRng, size: u32) -> Op {
     }
 }
 
-fn take(rng: &mut SmallRng) -> Op {
+pub(crate) fn take(rng: &mut SmallRng) -> Op {
     let end = *[End::Commit, End::Commit, End::Commit, End::Deferred, End::Abort]
         .choose(rng)
         .unwrap_or(&End::Commit);

@@ -527,6 +527,18 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
+        Mutation::R39Waits,
+        "39-waits",
+        "the directory of a space that was given up waits as a freed page does.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R39Kept,
+        "39-kept",
+        "a space that comes again meanwhile keeps its directory.",
+        Shows::Usually,
+    ),
+    entry(
         Mutation::R50Counts,
         "50-counts",
         "what small collections count follows their records.",

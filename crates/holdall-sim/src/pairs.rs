@@ -36,10 +36,11 @@ pub enum Actor {
     Scratch,
     Emptying,
     Border,
+    Spaces,
 }
 
 /// How many there are.
-pub const COUNT: usize = 23;
+pub const COUNT: usize = 24;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -276,6 +277,18 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "51", "51", "51", "51", "51", "51", "14", "51", "28", "30", "51", "50", "20", "50",
             "51°", "51°", "51", "32°", "33", "35", "38", "53°", "51°",
+        ],
+    ),
+    row(
+        Actor::Spaces,
+        "spaces given up",
+        (
+            "Staged data takes runs in them, a commit makes them again, a snapshot reads what they were.",
+            "Defrag",
+        ),
+        &[
+            "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39",
+            "39°", "39", "39", "39°", "39", "39", "39", "39", "39", "39°",
         ],
     ),
 ];

@@ -64,6 +64,7 @@ pub(crate) struct World {
     /// What of the volume's shape was counted already.
     reshaped: Reshaped,
     elsewhere: Elsewhere,
+    given_up: u64,
     /// Bytes of the log when that was last looked at; 0 if there was none.
     log_bytes: u64,
     /// Inside a checkpoint: nothing may need another one.
@@ -108,6 +109,7 @@ impl World {
             small: BTreeMap::new(),
             reshaped: Reshaped::default(),
             elsewhere: Elsewhere::default(),
+            given_up: 0,
             log_bytes: 0,
             in_checkpoint: false,
             report: Report::default(),
@@ -164,7 +166,13 @@ impl World {
         under_way.extend((!self.staged.is_empty()).then_some(Actor::Staged));
         under_way.extend((!self.kept.is_empty()).then_some(Actor::Snapshot));
         under_way.extend(matches!(self.armed, Some((Fault::Full(_), _))).then_some(Actor::Full));
+        under_way.extend(self.has_given_up().then_some(Actor::Spaces));
         self.report.met.act(actor, &under_way);
+    }
+
+    /// Whether spaces that were given up may still be needed.
+    fn has_given_up(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| store.spaces_given_up().1 > 0)
     }
 
     /// Notes what has become of the volume's shape.
@@ -183,6 +191,10 @@ impl World {
         let before = std::mem::replace(&mut self.log_bytes, bytes);
         if before.min(bytes) > 0 && before != bytes {
             self.act(Actor::LogSize);
+        }
+        let now = self.store.as_ref().map_or(0, |store| store.spaces_given_up().0);
+        if now > std::mem::replace(&mut self.given_up, now) {
+            self.act(Actor::Spaces);
         }
         let now = self.store.as_ref().map(Store::written_elsewhere).unwrap_or_default();
         let before = std::mem::replace(&mut self.elsewhere, now);

@@ -298,3 +298,60 @@ fn the_file_gets_shorter_where_holes_are_punched_too() {
         assert!(after <= used + used / 64 + 48 * PAGE, "{after} bytes for {used}, {before} before");
     }
 }
+
+/// A file of many spaces that is emptied keeps none of those behind what is left; a reader from
+/// before and a crash at any moment lose nothing, and what is put meanwhile takes them again.
+#[test]
+fn empty_spaces_at_the_end_are_given_up() {
+    let small = || options().page_size(4096).tuning(|t| t.space_pages(64));
+    let first = Arc::new(FaultyStorage::new(1));
+    let store = small().create_on(first.clone()).unwrap();
+    for i in 0..20 {
+        store.write(|tx| tx.put(format!("{i}"), &bytes(i, 200_000))).unwrap();
+    }
+    assert!(store.stat().unwrap().spaces > 12);
+    let old = store.read().unwrap();
+    for i in 1..20 {
+        store.write(|tx| tx.remove(format!("{i}"))).unwrap();
+    }
+    let shrink = |store: &Store| {
+        store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+        store.stat().unwrap()
+    };
+    // What the reader may look at stays, whatever the root names.
+    let stat = shrink(&store);
+    assert!(stat.file_bytes > 3_000_000, "{stat:?}");
+    assert!(old.get("19").unwrap().unwrap() == bytes(19, 200_000));
+    store.write(|tx| tx.put("again", &bytes(30, 1_000_000))).unwrap();
+    assert!(old.get("18").unwrap().unwrap() == bytes(18, 200_000));
+    assert!(store.verify().unwrap().is_sound());
+    store.write(|tx| tx.remove("again")).unwrap();
+    drop(old);
+    let before = Arc::new(first.fork());
+    let stat = shrink(&store);
+    assert!(stat.spaces <= 2 && stat.file_bytes < 600_000, "{stat:?}");
+    assert!(store.verify().unwrap().is_sound());
+    // They come again.
+    store.write(|tx| tx.put("again", &bytes(30, 1_000_000))).unwrap();
+    assert!(store.verify().unwrap().is_sound());
+    drop(store);
+    // As the process leaves it that is killed, and one whose power is cut.
+    for part in 0..30 {
+        let storage = Arc::new(before.fork());
+        let plan = FaultPlan { crash_at_change: Some(1 + part * part / 6), ..FaultPlan::default() };
+        storage.set_plan(plan);
+        if let Ok(store) = small().open_on(storage.clone()) {
+            let _ = store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()));
+            let _ = store.write(|tx| tx.put("more", &bytes(31, 700_000)));
+        }
+        let kind = match part % 2 {
+            0 => CrashKind::ProcessKilled,
+            _ => CrashKind::PowerCut(LossPolicy::LoseAll),
+        };
+        let after = Arc::new(storage.crash(kind, part).unwrap());
+        let store = small().open_on(after).unwrap();
+        assert!(store.verify().unwrap().is_sound(), "part {part}");
+        assert!(store.read().unwrap().get("0").unwrap().unwrap() == bytes(0, 200_000));
+        assert!(shrink(&store).spaces <= 5);
+    }
+}

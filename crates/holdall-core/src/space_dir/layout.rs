@@ -121,6 +121,11 @@ impl SpaceLayout {
         }
     }
 
+    /// Whether a space's directory lies at page `no`.
+    pub const fn is_directory(&self, no: PageNo) -> bool {
+        no.0 == self.dir_page((no.0 / self.space_pages as u64) as u32).0
+    }
+
     /// The pages that hold superblocks; both are in space 0.
     pub const fn superblock_pages(&self) -> [u32; 2] {
         [0, (SECOND_SUPERBLOCK / self.page_size) as u32]

@@ -84,6 +84,11 @@ impl<B: AsRef<[u8]>> SpaceDir<B> {
         self.count(Run { start: 0, len: self.layout.space_pages() })
     }
 
+    /// Whether pages are allocated beside the fixed ones. Cost: as [`SpaceDir::count_allocated`].
+    pub fn holds_pages(&self) -> bool {
+        self.count_allocated() as usize > self.layout.fixed_pages(self.space).count()
+    }
+
     /// Allocated pages of `start..start + len`. Cost: one step per 64 pages.
     ///
     /// # Errors

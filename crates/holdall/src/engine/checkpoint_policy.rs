@@ -89,7 +89,8 @@ impl Inner {
         // A checkpoint that overlaps the close must not name a length that the close cuts.
         if !self.closed.load(SeqCst) {
             sb.volume_pages = space.volume_pages;
-            sb.spaces = space.spaces;
+            // Fewer if some were given up since: a cut leaves none that it names.
+            sb.spaces = space.spaces.min(self.alloc.stats().spaces);
         }
     }
 

@@ -26,7 +26,7 @@ use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
 use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
-use crate::space::Allocator;
+use crate::space::{Allocator, holds_pages};
 use crate::txn::{self, Cause, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
@@ -185,7 +185,8 @@ impl Inner {
         pager.volume.note_len(length);
         let pages = length / layout.page_size() as u64;
         let clean = is_clean(&sb, &recovered);
-        root_check::check(&root, &sb, &layout, (pages, clean))?;
+        let holds = |space| holds_pages(&pager, &layout, space);
+        root_check::check(&root, &sb, &layout, (pages, clean), holds)?;
         pager.set_images(root_page::images(&root));
         let spaces = root_page::spaces(&root);
         let geometry = (pages, spaces, sb.holes);

@@ -12,7 +12,8 @@ use holdall_core::superblock::Superblock;
 use holdall_core::{Error, PageNo, Result, root_page};
 
 /// Checks the root page `root` of a file of `pages` pages. `clean`: the store was closed, so that
-/// the superblock names what the root does; else commits since may have added spaces.
+/// the superblock names what the root does; else commits since may have added spaces, and given
+/// up those of which `holds` finds no page in use.
 ///
 /// # Errors
 /// [`Error::Corrupt`] naming the page and what it says.
@@ -21,6 +22,7 @@ pub(super) fn check(
     sb: &Superblock,
     layout: &SpaceLayout,
     (pages, clean): (u64, bool),
+    holds: impl Fn(u32) -> Result<bool>,
 ) -> Result<()> {
     let bad = |text: String| Err(Error::page(sb.root, text));
     let (spaces, n) = (root_page::spaces(root), u64::from(layout.space_pages()));
@@ -28,7 +30,14 @@ pub(super) fn check(
     if u64::from(spaces) > most {
         return bad(format!("names {spaces} spaces, the file has room for {most}"));
     }
-    if spaces == 0 || spaces < sb.spaces || clean && spaces != sb.spaces {
+    let mut differs = spaces == 0 || u64::from(sb.spaces) > most || clean && spaces != sb.spaces;
+    for space in spaces..sb.spaces {
+        differs = differs || holds(space)?;
+        if differs {
+            break;
+        }
+    }
+    if differs {
         return bad(format!("names {spaces} spaces, the superblock {}", sb.spaces));
     }
     if clean && layout.dir_page(spaces - 1).0 >= sb.volume_pages {

@@ -53,6 +53,8 @@ struct AllocatorState {
     volume_pages: u64,
     /// Spaces whose directory page exists in the newest installed state.
     spaces: u32,
+    /// Spaces given up since the opening.
+    given_up: u64,
     trees: Trees,
     directory: SuperDirectory,
     reserved: RunSet,
@@ -166,6 +168,7 @@ impl Allocator {
         let state = AllocatorState {
             volume_pages,
             spaces,
+            given_up: 0,
             trees: Trees::new(limits.most_trees),
             directory: SuperDirectory::new(known, MOST_ORDER),
             reserved: RunSet::default(),
@@ -356,20 +359,26 @@ impl Allocator {
         Ok(())
     }
 
-    /// Before a commit is installed: its freed runs are neither in the bitmap nor free.
-    pub fn hold_freed(&self, runs: &[(PageRun, bool)]) {
+    /// Before a commit is installed: its freed runs are neither in the bitmap nor free. No superblock
+    /// may name more than the `spaces` that it leaves. Returns how many there were.
+    pub fn hold_freed(&self, runs: &[(PageRun, bool)], spaces: u32) -> u32 {
         let mut s = self.state.lock();
+        let before = s.spaces;
+        s.spaces = before.min(spaces);
         for (run, segment) in runs {
             s.waiting.insert(*run);
             if *segment {
                 s.waiting_segments.insert(*run);
             }
         }
+        before
     }
 
-    /// The commit failed before it was installed: the runs are in the bitmap as before.
-    pub fn unhold_freed(&self, runs: &[(PageRun, bool)]) {
+    /// The commit failed before it was installed: the runs are in the bitmap as before,
+    /// and there are `spaces` as before.
+    pub fn unhold_freed(&self, runs: &[(PageRun, bool)], spaces: u32) {
         let mut s = self.state.lock();
+        s.spaces = spaces;
         for (run, _) in runs {
             s.waiting.remove(*run);
             s.waiting_segments.remove(*run);
@@ -395,7 +404,9 @@ impl Allocator {
             let runs = freed.iter().map(|(r, _)| *r).collect();
             s.queue.push_back(Freed { lsn, runs });
         }
-        s.spaces = s.spaces.max(spaces);
+        let gone = freed.iter().filter(|(run, _)| self.layout.is_directory(run.start)).count();
+        s.given_up += gone as u64;
+        s.spaces = spaces;
     }
 
     /// A checkpoint that began at `lsn` is durable.
@@ -424,7 +435,10 @@ impl Allocator {
                 let _ = self.tree(s, (run.start.0 / u64::from(self.layout.space_pages())) as u32);
                 s.waiting.remove(run);
                 s.waiting_segments.remove(run);
-                self.give_back(s, run)?;
+                // That of a space given up: no page but a directory lies there.
+                if !self.layout.is_directory(run.start) {
+                    self.give_back(s, run)?;
+                }
                 any = true;
             }
         }

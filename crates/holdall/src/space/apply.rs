@@ -8,24 +8,14 @@
 //! changes with its segments only: so, when it is made anew in its place, its last change was
 //! written there, and no checkpoint is still about to do so.
 
+use super::spaces::directory;
 use super::{Lowering, SpaceTx};
 use holdall_core::mutation::{self, Mutation};
-use holdall_core::page::{self, PageKind};
+use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
 use holdall_core::{Error, Lsn, PageNo, PageRead, PageRun, PageWrite, Result, root_page};
 use std::collections::BTreeMap;
-
-/// The directory page of a space that nothing is allocated in yet.
-///
-/// # Errors
-/// [`Error::Invalid`] if the geometry is impossible.
-pub fn fresh_directory(layout: &SpaceLayout, space: u32) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; layout.page_size()];
-    page::format(&mut bytes, PageKind::SpaceDir, layout.dir_page(space), u64::from(space));
-    SpaceDir::init(*layout, space, &mut bytes)?;
-    Ok(bytes)
-}
 
 /// A piece of a new segment inside one stretch.
 struct StretchPiece {
@@ -61,30 +51,6 @@ pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
     }
     let root = tx.page(tx.root, PageKind::Root)?;
     Ok(root_page::spaces(&root))
-}
-
-fn directory<'a>(
-    tx: &'a mut SpaceTx,
-    layout: &SpaceLayout,
-    space: u32,
-) -> Result<SpaceDir<&'a mut [u8]>> {
-    ensure_space(tx, layout, space)?;
-    let bytes = tx.page_mut(layout.dir_page(space), PageKind::SpaceDir)?;
-    SpaceDir::open(*layout, space, bytes)
-}
-
-/// Makes the directories of all spaces up to this one.
-fn ensure_space(tx: &mut SpaceTx, layout: &SpaceLayout, space: u32) -> Result<()> {
-    let root = tx.root;
-    let have = root_page::spaces(&tx.page(root, PageKind::Root)?);
-    for s in have..=space {
-        let fresh = fresh_directory(layout, s)?;
-        let at = layout.dir_page(s);
-        let bytes = tx.format(at, PageKind::SpaceDir, u64::from(s))?;
-        bytes[page::HEADER..].copy_from_slice(&fresh[page::HEADER..]);
-        root_page::set_spaces(tx.page_mut(root, PageKind::Root)?, s + 1);
-    }
-    Ok(())
 }
 
 fn mark(

@@ -8,17 +8,17 @@ mod allocator;
 mod apply;
 mod compose;
 mod lowering;
-
 mod segment_io;
+mod spaces;
 mod spill;
 mod stage;
 mod tx;
 
 pub use allocator::{Allocator, Class, LEAST_HOLE, Limits, Near, SpacePicture, SpaceStats, Spare};
-pub use apply::fresh_directory;
 pub use lowering::{Lowering, move_blank, move_page};
 
 pub use segment_io::{LEAST_NEW, ReadHow, UNIT, check_segment, read_segment};
+pub use spaces::{fresh_directory, holds_pages};
 pub use spill::IMAGES_OWNER;
 pub use stage::{Staged, Stager};
 pub use tx::SpaceTx;

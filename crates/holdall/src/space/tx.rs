@@ -4,7 +4,7 @@
 //! directories in one batch (Iyengar §2.5) or the end of the transaction gives it back.
 
 use super::compose::Origins;
-use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io};
+use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io, spaces};
 use crate::images::NodeWrite;
 use crate::txn::direct::Given;
 use crate::txn::{PageTx, Pager, Waiting};
@@ -37,6 +37,8 @@ pub struct SpaceTx {
     /// By first page.
     pub(super) segments: BTreeMap<u64, NewSegment>,
     pub(super) freed: Vec<(PageRun, bool)>,
+    /// Directories of the spaces that it gives up.
+    gone: Vec<PageRun>,
     /// Pages both added and freed here: given back once nothing of them is being written.
     released: Vec<PageRun>,
     released_pages: u64,
@@ -70,6 +72,7 @@ impl SpaceTx {
             mine: RunSet::default(),
             segments: BTreeMap::new(),
             freed: Vec::new(),
+            gone: Vec::new(),
             released: Vec::new(),
             released_pages: 0,
             image_delta: 0,
@@ -123,6 +126,16 @@ impl SpaceTx {
     /// As [`Lowering::page`], after which the transaction must be aborted.
     pub fn lower_info_pages(&mut self, low: &mut Lowering) -> Result<()> {
         apply::lower_info_pages(self, low)
+    }
+
+    /// Gives up the last spaces, as far as they hold their directories alone (rule 39). Returns
+    /// whether there are any. Cost: a look at each.
+    ///
+    /// # Errors
+    /// Those of page access, after which the transaction must be aborted.
+    pub fn give_up_spaces(&mut self) -> Result<bool> {
+        self.gone = spaces::give_up(self)?;
+        Ok(!self.gone.is_empty())
     }
 
     /// Takes over staged data; its runs are allocated when the transaction commits. `owner`
@@ -297,7 +310,10 @@ impl SpaceTx {
         let segments = self.segments.values().map(|s| s.run);
         let end = self.mine.iter().chain(segments).map(PageRun::end).max();
         self.pages.ends_at(PageNo(end.unwrap_or(0)));
-        self.alloc.hold_freed(&self.freed);
+        if !mutation::is(Mutation::R39Waits) {
+            self.freed.extend(self.gone.iter().map(|run| (*run, false)));
+        }
+        let before = self.alloc.hold_freed(&self.freed, spaces);
         match self.pages.commit() {
             Ok(lsn) => {
                 let segments = self.segments.values().map(|s| s.run);
@@ -308,7 +324,7 @@ impl SpaceTx {
             }
             Err(e) => {
                 if !mutation::is(Mutation::R09TooLarge) {
-                    self.alloc.unhold_freed(&self.freed);
+                    self.alloc.unhold_freed(&self.freed, before);
                 }
                 Err(e)
             }

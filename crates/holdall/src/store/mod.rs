@@ -371,6 +371,13 @@ impl Store {
         self.inner.pager.elsewhere(0)
     }
 
+    /// Spaces given up since the opening, and those of them whose directories wait; reads nothing.
+    /// For tests.
+    #[doc(hidden)]
+    pub fn spaces_given_up(&self) -> (u64, usize) {
+        self.inner.alloc.spaces_given_up()
+    }
+
     /// Makes a log that a load made grow smaller, as the store's threads do once nobody writes.
     ///
     /// # Errors

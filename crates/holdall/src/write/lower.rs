@@ -113,6 +113,15 @@ impl ObjectsMut {
         Ok(())
     }
 
+    /// Gives up the last spaces where they are empty. Returns whether there were any.
+    ///
+    /// # Errors
+    /// Those of page access; the transaction can then only be given up.
+    pub(crate) fn give_up_spaces(&mut self) -> Result<bool> {
+        let result = self.begin()?.tx.give_up_spaces();
+        self.fail_with(result)
+    }
+
     /// Moves the nodes of a collection's trees, and its page.
     fn lower_collection(&mut self, owner: u64, low: &mut Lowering) -> Result<()> {
         if low.is_done() {

@@ -39,6 +39,7 @@ impl Work<'_> {
         for _ in 0..MOST_ROUNDS {
             self.checkpoint()?;
             alloc.look_everywhere()?;
+            self.give_up_spaces()?;
             let (end, line) = (alloc.pages_in_use()?, line(alloc.stats().live_pages()));
             if end <= line {
                 break;
@@ -47,11 +48,26 @@ impl Work<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             self.checkpoint()?;
+            self.give_up_spaces()?;
             if alloc.pages_in_use()? >= end {
                 break;
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Gives up the last spaces where nothing lies in them any more.
+    fn give_up_spaces(&mut self) -> Result<()> {
+        while self.store.inner.alloc.has_empty_space()? {
+            let mut tx = WriteTx::for_maintenance(&self.store.inner)?;
+            tx.set_durability(Durability::Deferred);
+            if !tx.give_up_spaces()? {
+                return Ok(());
+            }
+            tx.commit()?;
+            self.checkpoint()?;
+        }
+        Ok(())
     }
 
     fn lower_all(&mut self, line: PageNo) -> Result<ControlFlow<()>> {

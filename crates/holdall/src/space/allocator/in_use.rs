@@ -10,6 +10,7 @@
 //! use. All that give out, punch, cut or count space ask here.
 
 use super::{Allocator, AllocatorState};
+use crate::space::{fresh_directory, holds_pages};
 use holdall_core::buddy::BuddyTree;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
@@ -62,7 +63,7 @@ impl Allocator {
         let page = if space < s.spaces {
             self.pager.newest(address, PageKind::SpaceDir)?
         } else {
-            crate::space::apply::fresh_directory(&self.layout, space)?.into()
+            fresh_directory(&self.layout, space)?.into()
         };
         let dir = SpaceDir::open(self.layout, space, &*page)?;
         let mut tree = BuddyTree::from_free_words(n, limit, |w| dir.free_word(w))?;
@@ -109,7 +110,7 @@ impl Allocator {
                     Some(last) => return Ok(last),
                     // A crash may leave one that was never committed; a root that names too few
                     // spaces leaves one with all that it holds.
-                    None if self.has_directory(space)? => return Ok(end),
+                    None if holds_pages(&self.pager, &self.layout, space)? => return Ok(end),
                     None => end = base,
                 }
                 continue;
@@ -126,12 +127,39 @@ impl Allocator {
         Ok(end)
     }
 
-    /// Whether a directory of this space lies where it would, whatever names it.
-    fn has_directory(&self, space: u32) -> Result<bool> {
-        match self.pager.newest(self.layout.dir_page(space), PageKind::SpaceDir) {
-            Ok(_) => Ok(true),
-            Err(Error::Corrupt { .. }) => Ok(false),
-            Err(e) => Err(e),
-        }
+    /// Whether any page of `run` is reserved, or waits to be free.
+    pub fn is_claimed(&self, run: PageRun) -> bool {
+        self.state.lock().claimed(run.start.0, run.end()).next().is_some()
+    }
+
+    /// Whether page `no` waits to be free.
+    pub fn waits(&self, no: PageNo) -> bool {
+        self.state.lock().waiting.overlapping(no.0, no.0 + 1).next().is_some()
+    }
+
+    /// Spaces given up since the opening, and those of them whose directories wait to be free.
+    /// Cost: a look at each of the file.
+    pub fn spaces_given_up(&self) -> (u64, usize) {
+        let s = self.state.lock();
+        let all = s.volume_pages.div_ceil(u64::from(self.layout.space_pages())) as u32;
+        let waits = |space: &u32| {
+            let at = self.layout.dir_page(*space).0;
+            s.waiting.overlapping(at, at + 1).next().is_some()
+        };
+        (s.given_up, (1..all).filter(waits).count())
+    }
+
+    /// Whether the last space may hold its directory alone: a hint, without a look at pages.
+    ///
+    /// # Errors
+    /// As [`Allocator::pages_in_use`].
+    pub fn has_empty_space(&self) -> Result<bool> {
+        let mut s = self.state.lock();
+        let Some(last) = s.spaces.checked_sub(1).filter(|last| *last > 0) else { return Ok(false) };
+        let base = self.layout.dir_page(last).0;
+        let end = s.volume_pages.min(base + u64::from(self.layout.space_pages()));
+        let free = u64::from(self.tree(&mut s, last)?.free_pages());
+        let holes: u64 = s.holes.overlapping(base, end).map(|run| run.len).sum();
+        Ok(free + holes + 1 >= end - base && s.claimed(base, end).next().is_none())
     }
 }
