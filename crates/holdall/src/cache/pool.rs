@@ -528,6 +528,12 @@ impl Pool {
         }
     }
 
+    /// The newest version of a page that lies in its place or is to, if it is in memory.
+    pub fn newest_in_memory(&self, page: PageNo) -> Option<PageRef> {
+        let frames = self.shard(page).frames.read();
+        frames.map.get(&page.0).map(|frame| frame.newest.bytes.clone())
+    }
+
     /// LSNs of the newest version of a page and of the one in place; `None` if the page is
     /// not in memory, so that its newest version is in place.
     pub fn in_place_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {

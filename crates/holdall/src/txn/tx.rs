@@ -424,12 +424,16 @@ impl PageTx {
         if !self.pager.trees.is_older(oldest) || mutation::is(Mutation::R37Former) {
             return Ok(former);
         }
-        for (no, page) in self.pages.iter() {
-            // A frame that is there knows what was before.
-            if page.image.is_some() && self.pager.in_place_state(PageNo(*no)).is_none() {
-                let (disk, size) = (&*self.pager.volume.disk, self.pager.page_size());
-                former.insert(*no, read_in_place(disk, size, PageNo(*no))?);
-            }
+        for (no, _) in self.pages.iter().filter(|(_, page)| page.image.is_some()) {
+            // A frame that is there now may be gone when this is installed.
+            let in_place = match self.pager.pool.newest_in_memory(PageNo(*no)) {
+                Some(bytes) => bytes,
+                None => {
+                    let (disk, size) = (&*self.pager.volume.disk, self.pager.page_size());
+                    read_in_place(disk, size, PageNo(*no))?
+                }
+            };
+            former.insert(*no, in_place);
         }
         Ok(former)
     }
