@@ -24,11 +24,11 @@ const BUDGETS: [(&str, usize); 19] = [
     // The tree of images; the catalog's three trees.
     ("docs/format.md", 3490),
     // A section on full disks by kind of file system, as seen.
-    // Images and scratch: six rules; five of collections.
-    ("docs/recovery.md", 4430),
+    // Images and scratch: six rules; five of collections, one of spaces.
+    ("docs/recovery.md", 4510),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
-    // Five mechanisms in the table of pairs.
-    ("docs/testing.md", 3020),
+    // Six mechanisms in the table of pairs.
+    ("docs/testing.md", 3100),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -54,7 +54,7 @@ const BUDGETS: [(&str, usize); 19] = [
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections.
-const ALL: usize = 40_420;
+const ALL: usize = 40_600;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -1,10 +1,13 @@
 //! Single calls, drawn, for the scripts in which mechanisms meet.
 
 use crate::crash::draw_kind;
-use crate::op::{Crash, EditKind, End, Op, TxOp};
+use crate::op::{Crash, EditKind, End, Hint, Op, TxOp};
 use rand::Rng;
 use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
 
+/// The collection of small objects in these scripts.
+pub(crate) const SMALL: u8 = 7;
 /// The collection of large objects in these scripts.
 pub(crate) const LARGE: u8 = 8;
 
@@ -45,4 +48,29 @@ pub(crate) fn cut(rng: &mut SmallRng, page: u32) -> TxOp {
         size: rng.random_range(1..2 * page),
         seed: rng.random(),
     }
+}
+
+/// A staged object begins.
+pub(crate) fn stage(rng: &mut SmallRng, size: u32) -> Op {
+    let hints = [Hint::None, Hint::Right, Hint::Less, Hint::More];
+    Op::Stage {
+        coll: LARGE,
+        name: rng.random_bool(0.8).then(|| rng.random_range(0..6)),
+        size,
+        seed: rng.random(),
+        hint: *hints.choose(rng).unwrap_or(&Hint::None),
+    }
+}
+
+/// A transaction takes one that is staged.
+pub(crate) fn take(rng: &mut SmallRng) -> Op {
+    let end = *[End::Commit, End::Commit, End::Commit, End::Deferred, End::Abort]
+        .choose(rng)
+        .unwrap_or(&End::Commit);
+    let mut ops = vec![TxOp::Staged { n: rng.random() }];
+    if rng.random_bool(0.3) {
+        let more = put(rng, SMALL, 0, 5000);
+        ops.push(more);
+    }
+    Op::Write { ops, end }
 }

@@ -3,8 +3,7 @@
 //! Owns: [`make`]. If holes cannot be punched, defragmentation moves all kinds of pages towards
 //! the front; what lay behind is free for the next writer before the mover has ended.
 
-use crate::draws::{LARGE, any_call, commit, crash, put};
-use crate::meetings::{stage, take};
+use crate::draws::{LARGE, any_call, commit, crash, put, stage, take};
 use crate::op::{Fault, Op, TxOp};
 use crate::script::Script;
 use rand::Rng;

@@ -8,17 +8,15 @@
 //! towards the front and put there again. All others get staged objects over several steps.
 //! Draws come from a generator of their own, so that the rest of a seed's script stays as it is.
 
-use crate::draws::{LARGE, any_call, commit, crash, cut, put};
+use crate::draws::{LARGE, SMALL, any_call, commit, crash, cut, put, stage, take};
 use crate::emptied;
-use crate::op::{End, Fault, Hint, Op, TxOp};
+use crate::op::{End, Fault, Op, TxOp};
 use crate::params::Params;
 use crate::script::Script;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-/// The collection of small objects in these scripts.
-const SMALL: u8 = 7;
 /// The object that leaves its place to the mover.
 const FILLER: u8 = 100;
 
@@ -76,29 +74,6 @@ fn around(rng: &mut SmallRng) -> Op {
     let between = between.collect();
     let end = *[End::Commit, End::Deferred, End::Abort].choose(rng).unwrap_or(&End::Commit);
     Op::WriteAround { ops, between, then, end }
-}
-
-pub(crate) fn stage(rng: &mut SmallRng, size: u32) -> Op {
-    let hints = [Hint::None, Hint::Right, Hint::Less, Hint::More];
-    Op::Stage {
-        coll: LARGE,
-        name: rng.random_bool(0.8).then(|| rng.random_range(0..6)),
-        size,
-        seed: rng.random(),
-        hint: *hints.choose(rng).unwrap_or(&Hint::None),
-    }
-}
-
-pub(crate) fn take(rng: &mut SmallRng) -> Op {
-    let end = *[End::Commit, End::Commit, End::Commit, End::Deferred, End::Abort]
-        .choose(rng)
-        .unwrap_or(&End::Commit);
-    let mut ops = vec![TxOp::Staged { n: rng.random() }];
-    if rng.random_bool(0.3) {
-        let more = put(rng, SMALL, 0, 5000);
-        ops.push(more);
-    }
-    Op::Write { ops, end }
 }
 
 /// A load that comes and goes, by which the log grows and becomes small again, with crashes in both.

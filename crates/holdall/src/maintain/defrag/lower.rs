@@ -56,7 +56,7 @@ impl Work<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Gives up the last spaces where nothing lies in them any more.
+    /// Gives up the last spaces that are empty.
     fn give_up_spaces(&mut self) -> Result<()> {
         while self.store.inner.alloc.has_empty_space()? {
             let mut tx = WriteTx::for_maintenance(&self.store.inner)?;
