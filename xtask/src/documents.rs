@@ -14,7 +14,7 @@ const BUDGETS: [(&str, usize); 19] = [
     // How to install it, on which systems, and what it does not do.
     ("README.md", 760),
     ("CONTRIBUTING.md", 600),
-    ("CHANGELOG.md", 1240),
+    ("CHANGELOG.md", 1260),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops.
     ("docs/design.md", 4060),
@@ -28,12 +28,12 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/recovery.md", 4510),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     // Six mechanisms in the table of pairs.
-    ("docs/testing.md", 3100),
+    ("docs/testing.md", 3120),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
     // `--wait` of each command.
-    ("docs/cli.md", 6110),
+    ("docs/cli.md", 6160),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
     // that S3 requests are dispatched on, with each header by its whole name, and what is refused
     // as readable in two ways. The user and the health check of the container; conditions of a
@@ -54,7 +54,7 @@ const BUDGETS: [(&str, usize); 19] = [
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections.
-const ALL: usize = 40_600;
+const ALL: usize = 40_700;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

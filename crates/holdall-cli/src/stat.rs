@@ -62,9 +62,15 @@ fn store_text(stat: &StoreStat, frag: &FragReport) -> Outcome {
     row("utilization", percent(stat.utilization))?;
     row("heap utilization", percent(stat.heap_utilization))?;
     row("free bytes", format!("{}, {} of them given back", stat.free_bytes, stat.hole_bytes))?;
-    let age = stat.oldest_reader.unwrap_or_default().as_secs_f64();
-    let pinned = format!("{} kept by a reader for {age:.1} s", stat.pinned_bytes);
-    row("waiting bytes", format!("{}, {pinned}", stat.waiting_bytes))?;
+    row("waiting bytes", format!("{}, {} for readers", stat.waiting_bytes, stat.pinned_bytes))?;
+    for reader in &stat.readers {
+        let (age, bytes) = (reader.age.as_secs_f64(), reader.pinned_bytes);
+        row("reader", format!("{}, {age:.1} s old, keeps {bytes} bytes", reader.thread))?;
+    }
+    let (images, scratch) = (stat.elsewhere.images, stat.elsewhere.scratch_bytes);
+    if images > 0 || scratch > 0 {
+        row("elsewhere", format!("{images} pages, {scratch} bytes of old versions"))?;
+    }
     let f = &stat.fullness;
     row(
         "full",

@@ -3,7 +3,7 @@
 //! Owns: the names of the fields.
 
 use holdall::frag::{Action, CutObject, FragReport, Geometry, SizeClass, VolumeMap};
-use holdall::{DefragReport, GaveBack, Problem, StoreStat, VerifyReport};
+use holdall::{DefragReport, GaveBack, Problem, ReaderStat, StoreStat, VerifyReport};
 use serde_json::{Map, Value, json};
 
 use crate::name;
@@ -44,7 +44,12 @@ pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
         },
         "oldest_reader": {
             "pinned_bytes": stat.pinned_bytes,
-            "seconds": stat.oldest_reader.unwrap_or_default().as_secs_f64(),
+            "seconds": stat.readers.first().map_or(0.0, |reader| reader.age.as_secs_f64()),
+        },
+        "readers": stat.readers.iter().map(reader).collect::<Vec<_>>(),
+        "elsewhere": {
+            "pages": stat.elsewhere.images,
+            "old_version_bytes": stat.elsewhere.scratch_bytes,
         },
         "remedy": first_remedy(frag),
         "collections": collections,
@@ -55,6 +60,14 @@ pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
             "capacity_bytes": stat.log_capacity,
             "file_bytes": stat.log_file_bytes,
         },
+    })
+}
+
+fn reader(reader: &ReaderStat) -> Value {
+    json!({
+        "thread": reader.thread,
+        "seconds": reader.age.as_secs_f64(),
+        "pinned_bytes": reader.pinned_bytes,
     })
 }
 

@@ -157,7 +157,7 @@ pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use read::{Entry, Fetched, Items, Listed, Listing, Located, NameIter, Object, Reader, Values};
-pub use store::{Checkpoints, CollectionStat, Elsewhere, Fullness, Store, StoreStat};
+pub use store::{Checkpoints, CollectionStat, Elsewhere, Fullness, ReaderStat, Store, StoreStat};
 pub use txn::{Cancel, Wait};
 pub use write::{
     CollectionMut, Durability, ObjectMut, ObjectWriter, ObjectsMut, PutMode, PutOptions,

@@ -6,6 +6,7 @@
 //! Threads: registering publishes a slot, then reads the visible LSN again until it has not
 //! moved (rule 18), so that a later computation of the horizon sees the slot.
 
+use super::threads::thread_number;
 use super::times::Times;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, Result};
@@ -13,7 +14,8 @@ use holdall_io::forks;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Release, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 const SLOTS: usize = 128;
@@ -56,6 +58,25 @@ impl Killed {
 struct Slot {
     lsn: AtomicU64,
     killed: Killed,
+    /// Number of the thread that opened it.
+    thread: AtomicUsize,
+}
+
+/// One beyond the slots.
+#[derive(Debug)]
+struct Further {
+    lsn: Lsn,
+    killed: Arc<Killed>,
+    thread: usize,
+}
+
+/// An open snapshot, for reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenSnapshot {
+    /// What it sees.
+    pub lsn: Lsn,
+    /// The number of the thread that opened it.
+    pub thread: usize,
 }
 
 /// Which page versions may still be read.
@@ -82,8 +103,8 @@ impl Needed {
 #[derive(Debug)]
 pub struct Horizon {
     slots: Box<[Slot]>,
-    /// Snapshots beyond the slots: LSN by number, and whether killed.
-    overflow: Mutex<BTreeMap<u64, (Lsn, Arc<Killed>)>>,
+    /// Snapshots beyond the slots, by number.
+    overflow: Mutex<BTreeMap<u64, Further>>,
     next: AtomicU64,
     /// The newest durable commit: where new snapshots open.
     visible: AtomicU64,
@@ -111,22 +132,14 @@ pub(crate) struct Registration {
     pub(crate) lsn: Lsn,
 }
 
-thread_local! {
-    static NUMBER: usize = {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        NEXT.fetch_add(1, SeqCst) as usize
-    };
-}
-
-/// The number of this thread: threads begin in different places of what they share.
-pub(crate) fn thread_number() -> usize {
-    NUMBER.with(|n| *n)
-}
-
 impl Horizon {
     /// No snapshots; everything up to `visible` is durable.
     pub fn new(visible: Lsn) -> Self {
-        let slot = |_| Slot { lsn: AtomicU64::new(FREE), killed: Killed::default() };
+        let slot = |_| Slot {
+            lsn: AtomicU64::new(FREE),
+            killed: Killed::default(),
+            thread: AtomicUsize::new(0),
+        };
         Self {
             slots: (0..SLOTS).map(slot).collect(),
             overflow: Mutex::new(BTreeMap::new()),
@@ -161,7 +174,8 @@ impl Horizon {
     }
 
     fn register(&self, source: &AtomicU64) -> Registration {
-        let first = thread_number() * 5;
+        let thread = thread_number();
+        let first = thread * 5;
         for i in (0..SLOTS).map(|i| (first + i) % SLOTS) {
             let slot = &self.slots[i];
             let mut lsn = source.load(SeqCst);
@@ -172,6 +186,7 @@ impl Horizon {
             }
             // A kill of the former owner may have come after it was gone.
             slot.killed.clear();
+            slot.thread.store(thread, Relaxed);
             loop {
                 let again = source.load(SeqCst);
                 if again == lsn || mutation::is(Mutation::R18Register) {
@@ -186,7 +201,7 @@ impl Horizon {
         let (n, killed) = (self.next.fetch_add(1, SeqCst), Arc::new(Killed::default()));
         // The points are computed under this mutex too, so one read is enough.
         let lsn = Lsn(source.load(SeqCst));
-        overflow.insert(n, (lsn, killed.clone()));
+        overflow.insert(n, Further { lsn, killed: killed.clone(), thread });
         drop(overflow);
         Registration { place: SlotKind::Overflow(n, killed), lsn }
     }
@@ -250,16 +265,21 @@ impl Horizon {
         self.checkpoint.store(lsn.map_or(FREE, |l| l.0), SeqCst);
     }
 
-    fn snapshots(&self) -> Vec<Lsn> {
-        let mut all: Vec<Lsn> = self
-            .slots
-            .iter()
-            .filter(|s| s.lsn.load(SeqCst) != FREE && !s.killed.is_set())
-            .map(|s| Lsn(s.lsn.load(SeqCst)))
-            .filter(|l| l.0 != FREE)
+    /// Those that were not given up.
+    fn snapshots(&self) -> impl Iterator<Item = Lsn> {
+        self.open_snapshots().into_iter().map(|open| open.lsn)
+    }
+
+    /// The open snapshots that were not given up. Cost: a look at 128 slots.
+    pub fn open_snapshots(&self) -> Vec<OpenSnapshot> {
+        let live = self.slots.iter().filter(|s| s.lsn.load(SeqCst) != FREE && !s.killed.is_set());
+        let mut all: Vec<OpenSnapshot> = live
+            .map(|s| OpenSnapshot { lsn: Lsn(s.lsn.load(SeqCst)), thread: s.thread.load(Relaxed) })
+            .filter(|open| open.lsn.0 != FREE)
             .collect();
         let overflow = self.overflow.lock();
-        all.extend(overflow.values().filter(|(_, k)| !k.is_set()).map(|(l, _)| *l));
+        let further = overflow.values().filter(|f| !f.killed.is_set());
+        all.extend(further.map(|f| OpenSnapshot { lsn: f.lsn, thread: f.thread }));
         all
     }
 
@@ -294,7 +314,7 @@ impl Horizon {
         // Visible first: who registers after the look at the slots then reads at least this.
         let newest = mutation::is(Mutation::R17Visible);
         let visible = if newest { self.newest() } else { self.visible() };
-        let mut points = self.snapshots();
+        let mut points: Vec<Lsn> = self.snapshots().collect();
         points.push(visible);
         if !mutation::is(Mutation::R17Checkpoint) {
             points.extend(self.checkpoint_point());
@@ -309,7 +329,7 @@ impl Horizon {
 
     /// The oldest open snapshot, if any.
     pub fn oldest_snapshot(&self) -> Option<Lsn> {
-        self.snapshots().into_iter().min()
+        self.snapshots().min()
     }
 
     /// Notes that everything up to `lsn` is installed at `now`.
@@ -317,13 +337,11 @@ impl Horizon {
         self.times.lock().note(lsn, now);
     }
 
-    /// How long before `now` the state was replaced that the oldest snapshot sees; `None` if
-    /// it is the newest.
-    pub fn oldest_age(&self, now: Duration) -> Option<Duration> {
-        let oldest = self.oldest_snapshot().filter(|oldest| *oldest < self.newest())?;
+    /// How long before `now` the state was replaced that a snapshot at `lsn` sees.
+    pub fn age(&self, lsn: Lsn, now: Duration) -> Duration {
         let mut times = self.times.lock();
         times.note(self.newest(), now);
-        Some(times.since_replaced(oldest))
+        times.since_replaced(lsn)
     }
 
     /// Gives up all snapshots at the oldest LSN: their reads fail from now on.
@@ -335,10 +353,8 @@ impl Horizon {
                 slot.killed.set(age);
             }
         }
-        for (lsn, killed) in self.overflow.lock().values() {
-            if *lsn == oldest {
-                killed.set(age);
-            }
+        for further in self.overflow.lock().values().filter(|f| f.lsn == oldest) {
+            further.killed.set(age);
         }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod index;
 mod layout_hints;
 pub(crate) mod page_read;
 pub(crate) mod pool;
+mod threads;
 mod times;
 
-pub(crate) use horizon::thread_number;
+pub(crate) use threads::{thread_name, thread_number};

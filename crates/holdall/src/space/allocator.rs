@@ -474,12 +474,16 @@ impl Allocator {
         }
     }
 
-    /// Pages that are free but for a snapshot that may still read them: freed after its state,
-    /// and a checkpoint ago. Cost: a look at each commit that freed pages since.
+    /// As [`Allocator::pinned_since`], for the oldest snapshot; 0 if there is none.
     pub fn pinned_pages(&self) -> u64 {
-        let Some(oldest) = self.pager.horizon.oldest_snapshot() else { return 0 };
+        self.pager.horizon.oldest_snapshot().map_or(0, |oldest| self.pinned_since(oldest))
+    }
+
+    /// Pages that are free but for a snapshot of state `lsn` that may still read them: freed after
+    /// it, and a checkpoint ago. Cost: a look at each commit that freed pages since.
+    pub fn pinned_since(&self, lsn: Lsn) -> u64 {
         let s = self.state.lock();
-        let pinned = s.queue.iter().filter(|f| f.lsn > oldest && f.lsn <= s.checkpointed);
+        let pinned = s.queue.iter().filter(|f| f.lsn > lsn && f.lsn <= s.checkpointed);
         pinned.flat_map(|f| &f.runs).map(|run| run.len).sum()
     }
 

@@ -12,7 +12,7 @@ mod threads;
 pub use crate::txn::{Checkpoints, Elsewhere};
 pub use fullness::Fullness;
 pub(crate) use open::open_error;
-pub use stat::{CollectionStat, StoreStat};
+pub use stat::{CollectionStat, ReaderStat, StoreStat};
 
 use crate::engine::give_back::GiveBack;
 use crate::engine::{Inner, Options};

@@ -1,6 +1,8 @@
 //! Figures of a store.
 
 use super::{Fullness, Store};
+use crate::cache::horizon::OpenSnapshot;
+use crate::cache::thread_name;
 use crate::engine::GaveBack;
 use crate::engine::catalog::{Known, Root, large, page_of};
 use crate::sharing::{Shared, Sharing};
@@ -12,6 +14,38 @@ use holdall_core::space_dir::SpaceDir;
 use holdall_core::{Error, PageNo, PageRead, PageRef, Result, root_page, superblock};
 use std::ops::Bound;
 use std::time::Duration;
+
+/// An open snapshot, and what it keeps from being used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderStat {
+    /// How long ago the state that it sees was replaced.
+    pub age: Duration,
+    /// The thread that opened it: its name, or a number that this process has given it.
+    pub thread: String,
+    /// Bytes of freed pages that it may read. Younger snapshots may need some of them too.
+    pub pinned_bytes: u64,
+}
+
+impl ReaderStat {
+    fn all(store: &Store) -> Vec<Self> {
+        let (inner, now) = (&store.inner, store.inner.storage.now());
+        let (horizon, size) = (&inner.pager.horizon, inner.layout.page_size() as u64);
+        let newest = horizon.newest();
+        let mut open = horizon.open_snapshots();
+        open.retain(|snapshot| snapshot.lsn < newest);
+        open.sort_unstable();
+        let one = |snapshot: OpenSnapshot| Self {
+            age: horizon.age(snapshot.lsn, now),
+            thread: thread_name(snapshot.thread).map_or_else(
+                || format!("thread number {}, which has ended", snapshot.thread),
+                |name| name.to_string(),
+            ),
+            pinned_bytes: inner.alloc.pinned_since(snapshot.lsn) * size,
+        };
+        open.into_iter().map(one).collect()
+    }
+}
 
 /// Figures of one collection.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,9 +101,8 @@ pub struct StoreStat {
     pub fullness: Fullness,
     /// Bytes of the freed ones that only snapshots keep.
     pub pinned_bytes: u64,
-    /// How long ago the state was replaced that the oldest open snapshot sees; `None` if
-    /// none sees an older state than the newest.
-    pub oldest_reader: Option<Duration>,
+    /// The open snapshots that see older states than the newest, the oldest first.
+    pub readers: Vec<ReaderStat>,
     /// Each collection.
     pub collections: Vec<CollectionStat>,
     /// Everything up to here is in place: replay would begin here.
@@ -110,17 +143,17 @@ pub struct StoreStat {
 /// given up for writers, and at last with the writers kept out.
 pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     let pager = &store.inner.pager;
-    let oldest = pager.horizon.oldest_age(store.inner.storage.now());
+    let readers = ReaderStat::all(store);
     for _ in 0..MOST_TRIES {
         let reader = store.read_newest()?;
-        match stat_of(store, oldest, &*reader.state) {
+        match stat_of(store, &readers, &*reader.state) {
             Err(Error::SnapshotTooOld { .. }) => {}
             result => return result,
         }
     }
     // A transaction of this thread keeps the others out as well.
     let _writer = if pager.holds_writer() { None } else { Some(pager.lock_writer()?) };
-    stat_of(store, oldest, &NewestPages(pager))
+    stat_of(store, &readers, &NewestPages(pager))
 }
 
 /// States that are begun with before writers have to wait.
@@ -188,7 +221,7 @@ impl Heaps {
     }
 }
 
-fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> Result<StoreStat> {
+fn stat_of<R: PageRead>(store: &Store, readers: &[ReaderStat], state: &R) -> Result<StoreStat> {
     let inner = &store.inner;
     let heaps = Heaps::of(state, &Root::load(state, inner.root)?)?;
     let Heaps { collections, used, capacity, mut fullness } = heaps;
@@ -223,7 +256,7 @@ fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> R
         spaces: space.spaces,
         fullness,
         pinned_bytes: inner.alloc.pinned_pages() * size,
-        oldest_reader: oldest,
+        readers: readers.to_vec(),
         collections,
         checkpoint_lsn: sb.replay.0,
         durable_lsn: log.durable.0,

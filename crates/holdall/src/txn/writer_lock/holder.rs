@@ -3,12 +3,12 @@
 //! Owns: [`Holder`]. It is written by the thread that has the lock alone, and read by anybody: the
 //! fields may be of two holders for a moment, which an error text survives.
 
-use crate::cache::thread_number;
+use crate::cache::{thread_name, thread_number};
 use holdall_core::Busy;
 use holdall_io::coarse_time;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// What stays of a thread.
@@ -16,18 +16,6 @@ use std::time::Duration;
 struct Thread {
     number: usize,
     name: Arc<str>,
-    /// Lives as long as the thread.
-    life: Weak<()>,
-}
-
-thread_local! {
-    static SELF: (Arc<str>, Arc<()>) = {
-        let name = match std::thread::current().name() {
-            Some(name) => format!("thread {name:?}"),
-            None => format!("thread number {}", thread_number()),
-        };
-        (name.into(), Arc::new(()))
-    };
 }
 
 /// The holder of a lock, if there is one.
@@ -78,9 +66,8 @@ impl Holder {
     #[cold]
     fn note(&self, own: usize) {
         // At the end of a thread there is no name any more.
-        let known = SELF.try_with(|(name, life)| (name.clone(), Arc::downgrade(life)));
-        let (name, life) = known.unwrap_or_else(|_| ("a thread that ends".into(), Weak::new()));
-        *self.thread.lock() = Some(Thread { number: own, name, life });
+        let name = thread_name(own - 1).unwrap_or_else(|| "a thread that ends".into());
+        *self.thread.lock() = Some(Thread { number: own, name });
         self.noted.store(own, Relaxed);
     }
 
@@ -109,7 +96,7 @@ impl Holder {
         match &*self.thread.lock() {
             Some(thread) if thread.number == number => {
                 busy.thread = thread.name.to_string();
-                busy.has_ended = thread.life.strong_count() == 0;
+                busy.has_ended = thread_name(number - 1).is_none();
             }
             // The lock is being handed over.
             _ => busy.thread = "another thread".into(),
