@@ -1,6 +1,7 @@
 //! Transactions larger than the memory that they may take: their pages leave it as images.
 
-use holdall::{Options, Result, Store};
+use holdall::inspect::{self, PageContent};
+use holdall::{Options, PageNo, Result, Store};
 use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
@@ -99,5 +100,32 @@ fn a_transaction_of_any_size_is_one_step() -> Result<()> {
         check(&store, &Model::new())?;
         verify(&store)?;
     }
+    Ok(())
+}
+
+/// A page that lies elsewhere says where, and its image whose it is.
+#[test]
+fn inspection_leads_from_a_page_to_its_image_and_back() -> Result<()> {
+    let store = options(false).create_on(Arc::new(MemoryStorage::new()))?;
+    let put = |byte: u8| {
+        store.write(|tx| (0..2000).try_for_each(|n| tx.put(name(n), &[byte; 700]).map(drop)))
+    };
+    put(1)?;
+    // It keeps pages from coming home.
+    let before = store.read()?;
+    put(2)?;
+    let stat = store.stat()?;
+    assert!(stat.elsewhere.images > 50, "{:?}", stat.elsewhere);
+    let mut found = 0;
+    for no in 0..stat.file_bytes / stat.page_size as u64 {
+        let page = inspect::page(&store, PageNo(no))?;
+        let Some(image) = page.image else { continue };
+        let image = inspect::page(&store, image)?;
+        assert_eq!(image.image_of, Some(page.number));
+        assert!(matches!(image.content, PageContent::Known { damage: None, .. }), "{image:?}");
+        found += 1;
+    }
+    assert_eq!(found, stat.elsewhere.images);
+    drop(before);
     Ok(())
 }

@@ -34,6 +34,7 @@ pub fn page(p: &Page) -> Value {
     };
     json!({
         "page": p.number.0, "at": p.at, "newer_in_memory": p.newer.map(|lsn| lsn.0),
+        "image": p.image.map(|page| page.0), "image_of": p.image_of.map(|page| page.0),
         "content": content,
     })
 }

@@ -13,6 +13,15 @@ pub fn page(p: &Page) -> String {
     if let Some(newest) = p.newer {
         text.line(0, format_args!("version {newest} is in memory and not yet in the file"));
     }
+    if let Some(image) = p.image {
+        text.line(
+            0,
+            format_args!("the newest version lies in page {image}; this is what was before"),
+        );
+    }
+    if let Some(of) = p.image_of {
+        text.line(0, format_args!("the newest version of page {of} lies here"));
+    }
     match &p.content {
         PageContent::Superblock(found) => {
             text.line(0, format_args!("page {no} at byte {at}: a copy of the superblock"));

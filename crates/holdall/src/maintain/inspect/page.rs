@@ -1,16 +1,18 @@
 //! One page: header, then the body by kind.
 //!
 //! The newest version is shown: the one in memory if it waits for a checkpoint, else
-//! what lies in the file, right or damaged.
+//! what lies in the file, right or damaged. A page that a large transaction left elsewhere says
+//! where, and where its image lies the page that it is one of.
 
 use super::body::Body;
 use super::decode;
 use super::superblock::{self, Superblocks};
+use crate::images::Images;
 use crate::store::Store;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::space_info::SpaceInfo;
-use holdall_core::{Error, Lsn, PageNo, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRead, Result, root_page};
 
 /// A page of the volume.
 #[derive(Debug)]
@@ -24,6 +26,10 @@ pub struct Page {
     pub page_size: u64,
     /// The version in memory, if that is shown and not yet in the file.
     pub newer: Option<Lsn>,
+    /// Where its newest version lies, if not here.
+    pub image: Option<PageNo>,
+    /// The page of which this is the newest version.
+    pub image_of: Option<PageNo>,
     /// What it holds.
     pub content: PageContent,
 }
@@ -105,10 +111,18 @@ pub(super) fn read(store: &Store, number: PageNo) -> Result<Page> {
             bytes.copy_from_slice(&newer);
         }
     }
+    // Where the tree cannot be read the page is shown as it lies.
+    let image_at = |page| image_of_page(store, page).unwrap_or_default();
+    let image = image_at(number);
+    let own = page::address(&bytes);
+    // Of a page whose checksum is wrong nothing is known.
+    let is_image = own != number && page::check(&bytes, own).is_ok();
+    let image_of = Some(own).filter(|own| is_image && image_at(*own) == Some(number));
     let superblocks = layout.superblock_pages().map(|index| layout.page_at(0, index));
     let content = if superblocks.contains(&number) {
         PageContent::Superblock(superblock::read(&*pager.volume.disk)?)
     } else {
+        let number = image_of.unwrap_or(number);
         match page::check(&bytes, number) {
             Ok(kind) => {
                 let (lsn, owner) = (page::lsn(&bytes), page::owner(&bytes));
@@ -120,7 +134,15 @@ pub(super) fn read(store: &Store, number: PageNo) -> Result<Page> {
             Err(error) => PageContent::Unknown { error, place: place(store, number), bytes },
         }
     };
-    Ok(Page { number, at, page_size: size as u64, newer, content })
+    Ok(Page { number, at, page_size: size as u64, newer, image, image_of, content })
+}
+
+/// Where the newest version of a page lies, if elsewhere.
+fn image_of_page(store: &Store, page: PageNo) -> Result<Option<PageNo>> {
+    let reader = store.read_newest()?;
+    let (state, root) = (&*reader.state, store.inner.root);
+    let images = state.with_page(root, PageKind::Root, |b| Ok(root_page::images(b)))?;
+    Images { root: images }.get(state, page)
 }
 
 /// What directory and info page say of a page.
