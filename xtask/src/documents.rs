@@ -25,7 +25,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/format.md", 3490),
     // A section on full disks by kind of file system, as seen.
     // Images and scratch: six rules; five of collections, one of spaces.
-    ("docs/recovery.md", 4510),
+    ("docs/recovery.md", 4530),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     // Six mechanisms in the table of pairs.
     ("docs/testing.md", 3120),

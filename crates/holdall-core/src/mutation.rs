@@ -105,6 +105,8 @@ pub enum Mutation {
     R16Checkpoint,
     /// Rule 16: freed pages wait for open snapshots.
     R16Horizon,
+    /// Rule 16: what waits for a snapshot is what its bitmaps have.
+    R16Bitmap,
     /// Rule 17: a running checkpoint holds the horizon.
     R17Checkpoint,
     /// Rule 17: the newest durable state holds the horizon.

@@ -28,6 +28,10 @@ pub struct Entry {
     pub shows: Shows,
 }
 
+const fn usually(mutation: Mutation, name: &'static str, rule: &'static str) -> Entry {
+    entry(mutation, name, rule, Shows::Usually)
+}
+
 const fn entry(mutation: Mutation, name: &'static str, rule: &'static str, shows: Shows) -> Entry {
     Entry { mutation, name, rule, shows }
 }
@@ -48,141 +52,93 @@ pub const ALL: &[Entry] = &[
         "recovery leaves epoch and LSN as they are.",
         Shows::In("2000..2005"),
     ),
-    entry(Mutation::R02Epoch, "02-epoch", "recovery raises the epoch.", Shows::Usually),
+    usually(Mutation::R02Epoch, "02-epoch", "recovery raises the epoch."),
     entry(
         Mutation::R02Lap,
         "02-lap",
         "recovery moves the LSN ahead by a lap.",
         Shows::Never("the epoch alone keeps blocks of a former life away; 02-both takes both."),
     ),
-    entry(
-        Mutation::R03LogSync,
-        "03-log-sync",
-        "a group is acknowledged only after its sync.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R03LogSync, "03-log-sync", "a group is acknowledged only after its sync."),
+    usually(
         Mutation::R04Announce,
         "04-announce",
         "the superblock names the highest LSN in place before pages are written there.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R04Middle,
         "04-middle",
         "damage in the middle of the log is distinguished from a torn tail.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R04Refuse,
         "04-refuse",
         "replay that ends below the highest LSN in place is refused.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R05Flag,
-        "05-flag",
-        "opening looks at the log whatever a flag says.",
-        Shows::Usually,
-    ),
-    entry(Mutation::R06Poison, "06-poison", "poison is looked at before a commit.", Shows::Usually),
-    entry(
+    usually(Mutation::R05Flag, "05-flag", "opening looks at the log whatever a flag says."),
+    usually(Mutation::R06Poison, "06-poison", "poison is looked at before a commit."),
+    usually(
         Mutation::R06VolumePoison,
         "06-volume-poison",
         "a failed sync of the volume poisons the store.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R07Composed,
         "07-composed",
         "recovery composes again what a record only names the parts of.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R07Harden,
-        "07-harden",
-        "recovery writes the tail of the log again.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R07Harden, "07-harden", "recovery writes the tail of the log again."),
+    usually(
         Mutation::R07InPlace,
         "07-in-place",
         "recovery writes again the data in place that the last group lists.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R07Segments,
-        "07-segments",
-        "recovery writes logged segment bytes again.",
-        Shows::Usually,
-    ),
+    usually(Mutation::R07Segments, "07-segments", "recovery writes logged segment bytes again."),
     entry(
         Mutation::R07Superblock,
         "07-superblock",
         "recovery writes the newest superblock again.",
         Shows::In("1795630811001220..1795630811001221"),
     ),
-    entry(
+    usually(
         Mutation::R07Sync,
         "07-sync",
         "recovery syncs what it wrote before it moves the replay position.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R09AfterCommit,
         "09-after-commit",
         "what fails after the install is no failure of the commit.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R09Refused,
         "09-refused",
         "a call for many objects that fails half way fails the transaction.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R09Reservations,
         "09-reservations",
         "what a transaction has reserved is given back only if it failed.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R09TooLarge,
         "09-too-large",
         "a failed commit leaves what it would have freed.",
-        Shows::Usually,
     ),
-    entry(Mutation::R10Reserved, "10-reserved", "reserved pages are not free.", Shows::Usually),
-    entry(
-        Mutation::R10Waiting,
-        "10-waiting",
-        "pages waiting to be freed are not free.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R11Deferred,
-        "11-deferred",
-        "a snapshot opens at the newest durable commit.",
-        Shows::Usually,
-    ),
-    entry(Mutation::R12Both, "12-both", "both superblocks know the ceiling.", Shows::Usually),
-    entry(
+    usually(Mutation::R10Reserved, "10-reserved", "reserved pages are not free."),
+    usually(Mutation::R10Waiting, "10-waiting", "pages waiting to be freed are not free."),
+    usually(Mutation::R11Deferred, "11-deferred", "a snapshot opens at the newest durable commit."),
+    usually(Mutation::R12Both, "12-both", "both superblocks know the ceiling."),
+    usually(
         Mutation::R12Ceiling,
         "12-ceiling",
         "unique numbers are taken out of the superblock before they are used.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R12Close,
-        "12-close",
-        "a clean close keeps the unique numbers.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R12Close, "12-close", "a clean close keeps the unique numbers."),
+    usually(
         Mutation::R13DirectAgain,
         "13-direct-again",
         "a page that changes after it was handed over is written in place again.",
-        Shows::Usually,
     ),
     entry(
         Mutation::R13DirectBoth,
@@ -190,71 +146,52 @@ pub const ALL: &[Entry] = &[
         "before pages of a group that lists data in place change there, both superblocks say that it is durable.",
         Shows::In("29455..29457"),
     ),
-    entry(
+    usually(
         Mutation::R13DirectDoubt,
         "13-direct-doubt",
         "what a checkpoint found durable is not doubted: its pages may have changed in place.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R13DirectEarly,
         "13-direct-early",
         "pages written in place before the end of their transaction are synced before the group.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R13DirectHeld,
         "13-direct-held",
         "segment data that waits to be written in place is written before the group.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R13DirectHolds,
         "13-direct-holds",
         "the last group counts only if the data in place that it lists is there.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R13DirectList,
         "13-direct-list",
         "a group lists all segment data that was written in place.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R13DirectWait,
         "13-direct-wait",
         "a group is acknowledged only when the data in place that it lists is synced too.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R13Emptied,
         "13-emptied",
         "a page that became empty is freed, not filled as a new one.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R13LoggedFree,
         "13-logged-free",
         "logged bytes of pages given back are not replayed.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R13Unread,
-        "13-unread",
-        "a new page is replayed without reading the disk.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R14Durable,
-        "14-durable",
-        "a checkpoint writes only durable commits.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R13Unread, "13-unread", "a new page is replayed without reading the disk."),
+    usually(Mutation::R14Durable, "14-durable", "a checkpoint writes only durable commits."),
+    usually(
         Mutation::R14Newest,
         "14-newest",
         "a checkpoint writes each page that is newer than in place.",
-        Shows::Usually,
     ),
     entry(
         Mutation::R15Fallback,
@@ -264,35 +201,27 @@ pub const ALL: &[Entry] = &[
             "the other copy either has the same replay position and ceiling, or names a higher LSN in place, which rule 4 refuses.",
         ),
     ),
-    entry(
+    usually(
         Mutation::R15Release,
         "15-release",
         "log space is used again only after the superblock is durable.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R15Slot,
         "15-slot",
         "the superblock is written to the slot that is not in force.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R15Sync,
         "15-sync",
         "pages in place are synced before the superblock moves on.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R16Checkpoint,
-        "16-checkpoint",
-        "freed pages wait for a checkpoint.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R16Horizon,
-        "16-horizon",
-        "freed pages wait for open snapshots.",
-        Shows::Usually,
+    usually(Mutation::R16Checkpoint, "16-checkpoint", "freed pages wait for a checkpoint."),
+    usually(Mutation::R16Horizon, "16-horizon", "freed pages wait for open snapshots."),
+    usually(
+        Mutation::R16Bitmap,
+        "16-bitmap",
+        "what waits for a snapshot is what its bitmaps have.",
     ),
     entry(
         Mutation::R17Checkpoint,
@@ -318,91 +247,45 @@ pub const ALL: &[Entry] = &[
             "it needs two threads; cache/horizon.rs argues the order and the stress tests run it.",
         ),
     ),
-    entry(
+    usually(
         Mutation::R19Base,
         "19-base",
         "a version that was evicted comes back before a newer one hides it.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R19Dirty,
-        "19-dirty",
-        "a page that is not in place stays in the pool.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R20Keep,
-        "20-keep",
-        "the version that a snapshot needs is kept.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R20Killed,
-        "20-killed",
-        "a snapshot that was given up says so.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R19Dirty, "19-dirty", "a page that is not in place stays in the pool."),
+    usually(Mutation::R20Keep, "20-keep", "the version that a snapshot needs is kept."),
+    usually(Mutation::R20Killed, "20-killed", "a snapshot that was given up says so."),
+    usually(
         Mutation::R21Grown,
         "21-grown",
         "pages allocated have their place in the file, also after a crash.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R22Live,
-        "22-live",
-        "a stretch with live segments is not fresh.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R22Moved,
-        "22-moved",
-        "an info page changes with its segments only.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R22Waiting,
-        "22-waiting",
-        "a stretch with waiting segments is not fresh.",
-        Shows::Usually,
-    ),
-    entry(Mutation::R23Bitmap, "23-bitmap", "the bitmap is what is reachable.", Shows::Usually),
-    entry(
+    usually(Mutation::R22Live, "22-live", "a stretch with live segments is not fresh."),
+    usually(Mutation::R22Moved, "22-moved", "an info page changes with its segments only."),
+    usually(Mutation::R22Waiting, "22-waiting", "a stretch with waiting segments is not fresh."),
+    usually(Mutation::R23Bitmap, "23-bitmap", "the bitmap is what is reachable."),
+    usually(
         Mutation::R24Flag,
         "24-flag",
         "the flag is set in the source in the same transaction as the copy.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R24Shared,
         "24-shared",
         "one path releases runs, and asks the tree of shared pages.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R25Classes,
-        "25-classes",
-        "a request leaves the reserve to later classes.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R25Classes, "25-classes", "a request leaves the reserve to later classes."),
+    usually(
         Mutation::R26Change,
         "26-change",
         "every change of bytes or attributes gives the object another version.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R26Epoch,
         "26-epoch",
         "versions of one recovery epoch do not come back in a later one.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R26Time,
-        "26-time",
-        "every change of bytes or attributes notes its time.",
-        Shows::Usually,
-    ),
+    usually(Mutation::R26Time, "26-time", "every change of bytes or attributes notes its time."),
     entry(
         Mutation::R27Slots,
         "27-slots",
@@ -411,120 +294,82 @@ pub const ALL: &[Entry] = &[
             "a page freed before the newer position is punched out as it might be written over: what protects the older superblock from reuse (rule 15) protects it here.",
         ),
     ),
-    entry(
-        Mutation::R28Reserved,
-        "28-reserved",
-        "a run is reserved while it is punched out.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R29Blocks,
-        "29-blocks",
-        "a hole gets blocks before it is given out.",
-        Shows::Usually,
-    ),
+    usually(Mutation::R28Reserved, "28-reserved", "a run is reserved while it is punched out."),
+    usually(Mutation::R29Blocks, "29-blocks", "a hole gets blocks before it is given out."),
     entry(
         Mutation::R29Replayed,
         "29-replayed",
         "recovery gives blocks to pages that the log allocates and does not write.",
         Shows::In("1970..1972"),
     ),
-    entry(
-        Mutation::R29Unknown,
-        "29-unknown",
-        "after an opening any free run may be a hole.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R29Unknown, "29-unknown", "after an opening any free run may be a hole."),
+    usually(
         Mutation::R30Claimed,
         "30-claimed",
         "the file is not cut below what is reserved in a space without a directory.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R30Grown,
-        "30-grown",
-        "the allocator's end is lowered with the file's.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R30Grown, "30-grown", "the allocator's end is lowered with the file's."),
+    usually(
         Mutation::R30Named,
         "30-named",
         "no superblock names more than the file has after a cut.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R31Compare,
         "31-compare",
         "what was moved is compared with what the object has at the commit.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R31Snapshot,
         "31-snapshot",
         "a mover whose snapshot was given up moves nothing.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R32Both,
         "32-both",
         "both superblocks name the log's new size before it is used.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R32Cut,
         "32-cut",
         "the log is cut only after both superblocks name its size.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R33Sync,
         "33-sync",
         "images are synced before the commit that names them enters the log.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R34Again,
-        "34-again",
-        "a committed image is never written again.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R34Again, "34-again", "a committed image is never written again."),
+    usually(
         Mutation::R35Entry,
         "35-entry",
         "a page that has a newer version has no image in that state.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R35Looked,
         "35-looked",
         "a state's tree of images is asked before memory is.",
-        Shows::Usually,
     ),
-    entry(Mutation::R36Base, "36-base", "replay begins at the image.", Shows::Usually),
-    entry(
+    usually(Mutation::R36Base, "36-base", "replay begins at the image."),
+    usually(
         Mutation::R36Place,
         "36-place",
         "where the image is gone, replay begins at the page's place.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R37Former,
         "37-former",
         "who takes a page home hands on what lies in its place.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R38Entered,
         "38-entered",
         "an old version is found in scratch before memory drops it.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R38Freed,
         "38-freed",
         "scratch is given back once no snapshot reads any of it.",
-        Shows::Usually,
     ),
     entry(
         Mutation::R39Waits,
@@ -538,29 +383,25 @@ pub const ALL: &[Entry] = &[
         "a space that comes again meanwhile keeps its directory.",
         Shows::Never("only a check of an older state reads the directory that it had then."),
     ),
-    entry(
+    usually(
         Mutation::R50Counts,
         "50-counts",
         "what small collections count follows their records.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R50Number,
         "50-number",
         "a record among small collections' has its collection's number.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R51Handles,
         "51-handles",
         "objects of a collection that becomes large are led to by their handles.",
-        Shows::Usually,
     ),
-    entry(
+    usually(
         Mutation::R51Names,
         "51-names",
         "a collection takes its names along when it becomes large.",
-        Shows::Usually,
     ),
     entry(
         Mutation::R51PutOff,
@@ -570,31 +411,15 @@ pub const ALL: &[Entry] = &[
             "the full disk or the limit that fails the transaction then explains it to the simulation; tests/many_collections.rs has a put across the border without room.",
         ),
     ),
-    entry(Mutation::R52Oid, "52-oid", "a lookup by OID asks the drop list.", Shows::Usually),
-    entry(
-        Mutation::R53Handles,
-        "53-handles",
-        "a dropped object's handle goes with its record.",
-        Shows::Usually,
-    ),
-    entry(
+    usually(Mutation::R52Oid, "52-oid", "a lookup by OID asks the drop list."),
+    usually(Mutation::R53Handles, "53-handles", "a dropped object's handle goes with its record."),
+    usually(
         Mutation::R53List,
         "53-list",
         "a dropped collection enters the drop list with the commit that drops it.",
-        Shows::Usually,
     ),
-    entry(
-        Mutation::R53Resume,
-        "53-resume",
-        "each emptying transaction notes what it left.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R54Numbers,
-        "54-numbers",
-        "no number of a collection is used twice.",
-        Shows::Usually,
-    ),
+    usually(Mutation::R53Resume, "53-resume", "each emptying transaction notes what it left."),
+    usually(Mutation::R54Numbers, "54-numbers", "no number of a collection is used twice."),
 ];
 
 #[cfg(test)]

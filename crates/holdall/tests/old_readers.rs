@@ -77,3 +77,33 @@ fn a_walk_goes_on_while_all_that_it_sees_is_replaced() -> Result<()> {
     assert!((0..COUNT).all(|n| store.get(name(n)).is_ok_and(|b| b.is_some_and(|b| b[0] == 8))));
     Ok(())
 }
+
+/// What came and went after a reader does not wait for it: the file holds what the reader sees, what
+/// is there now, and what waits for a checkpoint.
+#[test]
+fn a_reader_keeps_only_what_it_sees() -> Result<()> {
+    let store = Options::default().background(false).create_on(Arc::new(MemoryStorage::new()))?;
+    let fill = |round: u8| {
+        for i in 0..40_u8 {
+            store.write(|tx| tx.put(format!("{i}"), &vec![round ^ i; 250_000]))?;
+            store.write(|tx| tx.collection("c")?.put(format!("{i}"), &[round; 300]))?;
+        }
+        store.checkpoint()
+    };
+    fill(0)?;
+    let reader = store.read()?;
+    for round in 1..12 {
+        fill(round)?;
+        let middle = store.read()?;
+        fill(round)?;
+        assert_eq!(middle.get("7")?.as_deref(), Some(&vec![round ^ 7; 250_000][..]));
+    }
+    for i in 0..40_u8 {
+        assert_eq!(reader.get(format!("{i}"))?.as_deref(), Some(&vec![i; 250_000][..]), "{i}");
+    }
+    let stat = store.stat()?;
+    assert!(stat.file_bytes < 45_000_000, "{} bytes of file", stat.file_bytes);
+    assert!(stat.pinned_bytes < 13_000_000, "{} bytes pinned", stat.pinned_bytes);
+    assert!(store.verify()?.is_sound());
+    Ok(())
+}

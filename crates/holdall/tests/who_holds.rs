@@ -1,9 +1,5 @@
 //! `StoreStat::readers`: which thread holds what since when.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first thing that goes wrong"
-)]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
 
 use holdall::{Options, Store};
 use holdall_testkit::FaultyStorage;

@@ -327,6 +327,12 @@ impl Horizon {
         self.points().into_iter().min().unwrap_or_default()
     }
 
+    /// As [`Horizon::oldest`], but for the snapshots that are open.
+    pub fn oldest_new(&self) -> Lsn {
+        let visible = self.visible();
+        self.checkpoint_point().map_or(visible, |at| at.min(visible))
+    }
+
     /// The oldest open snapshot, if any.
     pub fn oldest_snapshot(&self) -> Option<Lsn> {
         self.snapshots().min()

@@ -13,6 +13,7 @@ mod find;
 mod holes;
 mod in_use;
 mod lower;
+mod pinned;
 mod report;
 mod reserve;
 mod trees;
@@ -27,6 +28,7 @@ use holdall_core::mutation::{self, Mutation};
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result, RunSet};
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use pinned::Pinned;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use trees::Trees;
@@ -65,6 +67,7 @@ struct AllocatorState {
     /// The thread that reserved one last.
     mover: usize,
     queue: VecDeque<Freed>,
+    pinned: Pinned,
     checkpointed: Lsn,
     /// Behind the run given out last.
     cursor: PageNo,
@@ -177,6 +180,7 @@ impl Allocator {
             moving: RunSet::default(),
             mover: 0,
             queue: VecDeque::new(),
+            pinned: Pinned::default(),
             checkpointed: Lsn(0),
             cursor: PageNo(0),
             free: 0,
@@ -416,7 +420,8 @@ impl Allocator {
     pub fn checkpointed(&self, lsn: Lsn) -> Result<()> {
         let mut s = self.state.lock();
         s.checkpointed = s.checkpointed.max(lsn);
-        self.release_ready(&mut s).map(|_| ())
+        self.release_ready(&mut s)?;
+        self.release_unseen(&mut s)
     }
 
     /// Makes waiting pages free if nobody needs them. Returns whether any became free.
@@ -426,23 +431,25 @@ impl Allocator {
             (checkpointed, _) if mutation::is(Mutation::R16Horizon) => checkpointed,
             (checkpointed, oldest) => checkpointed.min(oldest),
         };
-        let mut any = false;
+        let mut any = self.release_pinned(s)?;
         while s.queue.front().is_some_and(|f| f.lsn <= limit) {
             let Some(freed) = s.queue.pop_front() else { break };
             for run in freed.runs {
-                // Looked at, so that what is free there counts. If it cannot be read the
-                // next look finds.
-                let _ = self.tree(s, (run.start.0 / u64::from(self.layout.space_pages())) as u32);
-                s.waiting.remove(run);
-                s.waiting_segments.remove(run);
-                // That of a space given up: no page but a directory lies there.
-                if !self.layout.is_directory(run.start) {
-                    self.give_back(s, run)?;
-                }
+                self.release(s, run)?;
                 any = true;
             }
         }
         Ok(any)
+    }
+
+    /// Makes a run free that nobody needs any more.
+    fn release(&self, s: &mut MutexGuard<'_, AllocatorState>, run: PageRun) -> Result<()> {
+        // Looked at, so that what is free there counts. If it cannot be read the next look finds.
+        let _ = self.tree(s, (run.start.0 / u64::from(self.layout.space_pages())) as u32);
+        s.waiting.remove(run);
+        s.waiting_segments.remove(run);
+        // The directory of a space given up: no other page lies there.
+        if self.layout.is_directory(run.start) { Ok(()) } else { self.give_back(s, run) }
     }
 
     /// Whether a checkpoint now could make waiting pages free that the last one could not.
@@ -484,7 +491,7 @@ impl Allocator {
     pub fn pinned_since(&self, lsn: Lsn) -> u64 {
         let s = self.state.lock();
         let pinned = s.queue.iter().filter(|f| f.lsn > lsn && f.lsn <= s.checkpointed);
-        pinned.flat_map(|f| &f.runs).map(|run| run.len).sum()
+        s.pinned.pages(lsn) + pinned.flat_map(|f| &f.runs).map(|run| run.len).sum::<u64>()
     }
 
     /// Gives up the oldest snapshot, if it keeps pages from being free. Returns whether it did.
@@ -496,10 +503,9 @@ impl Allocator {
     }
 
     fn expire(&self, s: &mut MutexGuard<'_, AllocatorState>) -> Result<bool> {
+        let Some(oldest) = self.pager.horizon.oldest_snapshot() else { return Ok(false) };
         let first = s.queue.front().map(|f| f.lsn).filter(|lsn| *lsn <= s.checkpointed);
-        let oldest = self.pager.horizon.oldest_snapshot();
-        let (Some(first), Some(oldest)) = (first, oldest) else { return Ok(false) };
-        if oldest >= first {
+        if !s.pinned.waits_for(oldest) && first.is_none_or(|first| oldest >= first) {
             return Ok(false);
         }
         self.pager.horizon.give_up_oldest();

@@ -165,6 +165,15 @@ impl Pager {
         self.horizon.needed(|| self.log.visible_points())
     }
 
+    /// A page as an open snapshot at `lsn` sees it: the root or a directory, which always lie in
+    /// their places. If the snapshot is closed meanwhile, an error or any version up to it.
+    ///
+    /// # Errors
+    /// As [`Pager::newest`].
+    pub fn page_of_state(&self, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
+        self.pool.get(page, kind, lsn, &StateOf(self))
+    }
+
     /// The newest installed version of a page, wherever it lies.
     ///
     /// # Errors
@@ -274,6 +283,23 @@ impl Pager {
             self.log.set_poison(&why);
         }
         self.log.check_poison()
+    }
+}
+
+/// Reads a state that an open snapshot sees, for who asks what it has.
+struct StateOf<'a>(&'a Pager);
+
+impl Reading for StateOf<'_> {
+    fn needed(&self) -> Needed {
+        self.0.needed()
+    }
+
+    fn old_version(&self, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
+        self.0.old_version(page, lsn)
+    }
+
+    fn is_live(&self) -> bool {
+        true
     }
 }
 
