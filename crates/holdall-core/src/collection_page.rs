@@ -15,6 +15,7 @@ const OBJECTS: usize = HEADER + 48;
 const LOGICAL: usize = HEADER + 56;
 const THRESHOLD: usize = HEADER + 64;
 const FLAGS: usize = HEADER + 66;
+const UNNAMED: usize = HEADER + 72;
 
 /// Root of the names tree.
 pub fn names(page: &[u8]) -> PageNo {
@@ -46,6 +47,16 @@ pub fn objects(page: &[u8]) -> u64 {
 /// Sets the number of objects.
 pub fn set_objects(page: &mut [u8], n: u64) {
     put_u64(page, OBJECTS, n);
+}
+
+/// How many of the objects have no name.
+pub fn unnamed(page: &[u8]) -> u64 {
+    u64_at(page, UNNAMED)
+}
+
+/// Sets how many of the objects have no name.
+pub fn set_unnamed(page: &mut [u8], n: u64) {
+    put_u64(page, UNNAMED, n);
 }
 
 /// Sum of the objects' sizes in bytes.

@@ -351,10 +351,11 @@ pub const ALL: &[Entry] = &[
         "a state's tree of images is asked before memory is.",
     ),
     usually(Mutation::R36Base, "36-base", "replay begins at the image."),
-    usually(
+    entry(
         Mutation::R36Place,
         "36-place",
         "where the image is gone, replay begins at the page's place.",
+        Shows::Never("it needs a damaged newest superblock, and an image reused since the older."),
     ),
     usually(
         Mutation::R37Former,

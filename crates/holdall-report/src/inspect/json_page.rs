@@ -76,8 +76,8 @@ fn body(body: &Body, page_size: u64) -> Value {
                 "images": (!images.is_none()).then_some(images.0),
             })
         }
-        Body::Collection { objects, bytes, names, heap, threshold, .. } => json!({
-            "objects": objects, "logical_bytes": bytes, "names": names.0, "threshold": threshold,
+        Body::Collection { objects, unnamed, bytes, names, heap, threshold, .. } => json!({
+            "objects": objects, "unnamed": unnamed, "logical_bytes": bytes, "names": names.0, "threshold": threshold,
             "heap": heap.as_ref().map(|heap| json!({
                 "map": map(&heap.map), "records": heap.records, "used_bytes": heap.used,
                 "capacity_bytes": heap.capacity,

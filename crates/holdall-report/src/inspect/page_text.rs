@@ -106,8 +106,9 @@ fn body(text: &mut Text, body: &Body) {
                 text.line(1, format_args!("images of pages: root page {images}"));
             }
         }
-        Body::Collection { objects, bytes, names, heap, threshold, .. } => {
-            text.line(1, format_args!("{objects} objects of {bytes} bytes"));
+        Body::Collection { objects, unnamed, bytes, names, heap, threshold, .. } => {
+            let without = format_args!("{unnamed} without a name");
+            text.line(1, format_args!("{objects} objects of {bytes} bytes, {without}"));
             text.line(1, format_args!("names: root page {names}"));
             if let Some(heap) = heap {
                 map(text, "heap file", &heap.map);

@@ -29,6 +29,8 @@ pub(crate) struct Collection {
     pub(crate) names: Names,
     pub(crate) heap: HeapFile,
     pub(crate) objects: u64,
+    /// How many of them have no name; a small one has none of these.
+    pub(crate) unnamed: u64,
     /// Wider than its place in the page: [`Collection::logical_bytes`] is asked after each change.
     pub(crate) logical_bytes: u128,
     /// Of a small one.
@@ -52,6 +54,7 @@ impl Collection {
             names: Names { root: collection_page::names(bytes) },
             heap: HeapFile::decode(&collection_page::heap(bytes), number)?,
             objects: collection_page::objects(bytes),
+            unnamed: collection_page::unnamed(bytes),
             logical_bytes: collection_page::logical_bytes(bytes).into(),
             record_bytes: 0,
             hints: StoredHints {
@@ -69,6 +72,7 @@ impl Collection {
             names,
             heap,
             objects: counts.objects,
+            unnamed: 0,
             logical_bytes: counts.logical_bytes.into(),
             record_bytes: counts.record_bytes,
             hints: StoredHints { threshold: counts.threshold, flags: counts.flags },
@@ -124,6 +128,23 @@ impl Collection {
         }))
     }
 
+    /// How many names it has.
+    pub(crate) fn named(&self) -> u64 {
+        self.objects.saturating_sub(self.unnamed)
+    }
+
+    /// Counts new objects.
+    pub(crate) fn add(&mut self, objects: u64, named: bool) {
+        self.objects = self.objects.saturating_add(objects);
+        self.unnamed = self.unnamed.saturating_add(if named { 0 } else { objects });
+    }
+
+    /// Counts an object less.
+    pub(crate) fn take(&mut self, named: bool) {
+        self.objects = self.objects.saturating_sub(1);
+        self.unnamed = self.unnamed.saturating_sub(u64::from(!named));
+    }
+
     /// Notes that an object of `before` bytes has `after` now.
     pub(crate) fn resize(&mut self, before: u64, after: u64) {
         self.logical_bytes = self.logical_bytes.saturating_sub(before.into()) + u128::from(after);
@@ -152,6 +173,7 @@ impl Collection {
         collection_page::set_names(bytes, self.names.root);
         collection_page::set_heap(bytes, self.heap.encode());
         collection_page::set_objects(bytes, self.objects);
+        collection_page::set_unnamed(bytes, self.unnamed);
         collection_page::set_logical_bytes(bytes, self.logical_bytes(name)?);
         collection_page::set_threshold(bytes, self.hints.threshold);
         collection_page::set_flags(bytes, self.hints.flags);

@@ -17,7 +17,6 @@ mod append;
 mod back;
 #[cfg(test)]
 mod check;
-mod count;
 mod cursor;
 mod insert;
 mod leaf;

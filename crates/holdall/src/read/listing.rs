@@ -88,8 +88,8 @@ impl Reader {
         Listing::of(&*self.state, c, options)
     }
 
-    /// How many names the collection has; objects without one are not among them. Cost: every
-    /// page of names once, so that it grows with their bytes.
+    /// How many names the collection has; objects without one are not among them. Cost: none, the
+    /// count is kept.
     ///
     /// ```
     /// # let store = holdall::Store::in_memory()?;
@@ -101,8 +101,7 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
     pub fn count_names(&self) -> Result<u64> {
-        let Some(c) = self.current()? else { return Ok(0) };
-        if c.is_small() { Ok(c.objects) } else { c.names.count(&*self.state) }
+        Ok(self.current()?.map_or(0, |c| c.named()))
     }
 
     /// All names that begin with `prefix`, in order, with their objects; backwards by

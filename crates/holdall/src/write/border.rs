@@ -180,7 +180,7 @@ impl ObjectsMut {
         let Some(c) = self.opened.view(slot).filter(|c| !c.is_small()) else { return Ok(false) };
         let begun = self.begin()?;
         let (used, _) = c.heap.utilization(begun.tx.page_size());
-        if c.objects > objects / 4 || used > bytes / 4 {
+        if c.unnamed > 0 || c.objects > objects / 4 || used > bytes / 4 {
             return Ok(false);
         }
         let mut all = Vec::new();

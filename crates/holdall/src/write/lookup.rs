@@ -61,12 +61,7 @@ impl ObjectsMut {
     /// # Errors
     /// As [`Reader::count_names`](crate::Reader::count_names).
     pub fn count_names(&mut self) -> Result<u64> {
-        let Some(c) = self.current()? else { return Ok(0) };
-        if c.is_small() {
-            return Ok(c.objects);
-        }
-        let begun = self.begin()?;
-        c.names.count(&begun.tx)
+        Ok(self.current()?.map_or(0, |c| c.named()))
     }
 
     /// The object of this key; `None` if no object has the name.

@@ -148,14 +148,16 @@ impl ObjectsMut {
         let done = self.with_objects(|o, c| {
             let done = o.create_run(objects, || inner.take_unique(), oids)?;
             let made = &objects[..done];
-            if made.first().is_some_and(|new| new.name.is_some()) {
+            // All of a run have names, or none has.
+            let named = made.first().is_some_and(|new| new.name.is_some());
+            if named {
                 let values: Vec<_> = oids[before..].iter().map(|oid| oid.to_bytes()).collect();
                 let cells = made.iter().zip(&values);
                 let cells = cells.map(|(new, oid)| (new.name.unwrap_or_default(), &oid[..]));
                 c.names.append(o.tx, c.number, cells, &mut tail)?;
             }
             let bytes: u64 = made.iter().map(|new| new.bytes.len() as u64).sum();
-            c.objects = c.objects.saturating_add(done as u64);
+            c.add(done as u64, named);
             c.resize(0, bytes);
             Ok(done)
         })?;

@@ -392,7 +392,7 @@ impl ObjectsMut {
             if head.name.is_some() {
                 tail_of = c.owner();
             }
-            c.objects = c.objects.saturating_add(1);
+            c.add(1, head.name.is_some());
             c.resize(0, size);
             Ok(oid)
         })?;
@@ -426,10 +426,10 @@ impl ObjectsMut {
         self.with_placed(place, |objects, c| {
             objects.tx.set_class(Class::Shrink);
             let size = objects.delete(place, &old)?;
-            if let Some(name) = name {
-                c.names.remove(objects.tx, &c.key(&name))?;
+            if let Some(name) = &name {
+                c.names.remove(objects.tx, &c.key(name))?;
             }
-            c.objects = c.objects.saturating_sub(1);
+            c.take(name.is_some());
             c.resize(size, 0);
             objects.tx.set_class(Class::Pages);
             Ok(true)

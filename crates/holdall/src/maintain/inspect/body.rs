@@ -58,6 +58,8 @@ pub enum Body {
     Collection {
         /// Its objects.
         objects: u64,
+        /// Those of them without a name.
+        unnamed: u64,
         /// Their bytes.
         bytes: u64,
         /// Root of its tree of names.

@@ -117,6 +117,7 @@ fn collection(b: &[u8]) -> (Body, Option<Error>) {
     };
     let body = Body::Collection {
         objects: collection_page::objects(b),
+        unnamed: collection_page::unnamed(b),
         bytes: collection_page::logical_bytes(b),
         names: collection_page::names(b),
         heap,

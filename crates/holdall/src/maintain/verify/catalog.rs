@@ -80,6 +80,8 @@ pub(super) struct Records {
 pub(super) struct Tally {
     pub(super) named: Fingerprint,
     pub(super) objects: u64,
+    /// Those without a name.
+    pub(super) unnamed: u64,
     pub(super) bytes: u64,
     pub(super) small: SmallSums,
     /// Its records are to have their collection's number.
@@ -194,10 +196,11 @@ impl Walk<'_> {
         let Some(c) = self.page_of_collection(&what, at)? else { return Ok(()) };
         numbers.insert(c.number);
         let (tally, _, whole_heap) = self.contents(root, &c, name, records)?;
-        if whole_heap && (tally.objects, u128::from(tally.bytes)) != (c.objects, c.logical_bytes) {
+        let has = (tally.objects, tally.unnamed, u128::from(tally.bytes));
+        if whole_heap && has != (c.objects, c.unnamed, c.logical_bytes) {
             let detail = format!(
-                "counts {} objects of {} bytes, it has {} of {}",
-                c.objects, c.logical_bytes, tally.objects, tally.bytes
+                "counts {} objects of {} bytes, {} without a name, it has {} of {}, {}",
+                c.objects, c.logical_bytes, c.unnamed, tally.objects, tally.bytes, tally.unnamed
             );
             self.found.add(ProblemKind::Waste, what(), detail);
         }

@@ -173,6 +173,7 @@ impl Walk<'_> {
         };
         self.compare(&record, &what)?;
         tally.objects += 1;
+        tally.unnamed += u64::from(record.name.is_none());
         tally.bytes = tally.bytes.saturating_add(size.unwrap_or(0));
         let len = bytes.len() as u64;
         tally.small.add(record.collection, (1, len, size.unwrap_or(0)));
