@@ -22,6 +22,7 @@ pub use classes::Class;
 pub use holes::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
 
+use super::freed::FreedRuns;
 use crate::txn::{Pager, io_error};
 use holdall_core::buddy::{BuddyTree, SuperDirectory};
 use holdall_core::mutation::{self, Mutation};
@@ -365,14 +366,14 @@ impl Allocator {
 
     /// Before a commit is installed: its freed runs are neither in the bitmap nor free. No superblock
     /// may name more than the `spaces` that it leaves. Returns how many there were.
-    pub fn hold_freed(&self, runs: &[(PageRun, bool)], spaces: u32) -> u32 {
+    pub fn hold_freed(&self, runs: &FreedRuns, spaces: u32) -> u32 {
         let mut s = self.state.lock();
         let before = s.spaces;
         s.spaces = before.min(spaces);
-        for (run, segment) in runs {
-            s.waiting.insert(*run);
-            if *segment {
-                s.waiting_segments.insert(*run);
+        for (run, segment) in runs.iter() {
+            s.waiting.insert(run);
+            if segment {
+                s.waiting_segments.insert(run);
             }
         }
         before
@@ -380,24 +381,18 @@ impl Allocator {
 
     /// The commit failed before it was installed: the runs are in the bitmap as before,
     /// and there are `spaces` as before.
-    pub fn unhold_freed(&self, runs: &[(PageRun, bool)], spaces: u32) {
+    pub fn unhold_freed(&self, runs: &FreedRuns, spaces: u32) {
         let mut s = self.state.lock();
         s.spaces = spaces;
-        for (run, _) in runs {
-            s.waiting.remove(*run);
-            s.waiting_segments.remove(*run);
+        for (run, _) in runs.iter() {
+            s.waiting.remove(run);
+            s.waiting_segments.remove(run);
         }
     }
 
     /// After a commit was installed: its reservations are in the bitmap now, its freed runs
     /// wait for a checkpoint.
-    pub fn committed(
-        &self,
-        lsn: Lsn,
-        allocated: &[PageRun],
-        freed: &[(PageRun, bool)],
-        spaces: u32,
-    ) {
+    pub fn committed(&self, lsn: Lsn, allocated: &[PageRun], freed: &FreedRuns, spaces: u32) {
         let mut s = self.state.lock();
         s.refused = u64::MAX;
         for run in allocated {
@@ -405,11 +400,10 @@ impl Allocator {
             self.note_moved(&mut s, *run);
         }
         if !freed.is_empty() {
-            let runs = freed.iter().map(|(r, _)| *r).collect();
+            let runs = freed.iter().map(|(run, _)| run).collect();
             s.queue.push_back(Freed { lsn, runs });
         }
-        let gone = freed.iter().filter(|(run, _)| self.layout.is_directory(run.start)).count();
-        s.given_up += gone as u64;
+        s.given_up += freed.spaces();
         s.spaces = spaces;
     }
 

@@ -39,7 +39,8 @@ pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
     for run in allocated {
         mark(tx, &layout, run, true, lsn)?;
     }
-    for (run, segment) in tx.freed.clone() {
+    let freed: Vec<(PageRun, bool)> = tx.freed.in_bitmaps().collect();
+    for (run, segment) in freed {
         if !(segment && mutation::is(Mutation::R23Bitmap)) {
             mark(tx, &layout, run, false, lsn)?;
         }

@@ -7,6 +7,7 @@
 mod allocator;
 mod apply;
 mod compose;
+mod freed;
 mod lowering;
 mod segment_io;
 mod spaces;

@@ -124,8 +124,7 @@ impl SpaceTx {
         if !mutation::is(Mutation::R35Entry) {
             self.unlist(no)?;
         }
-        self.freed.push((PageRun::new(image, 1), false));
-        Ok(())
+        self.freed.add(PageRun::new(image, 1), false)
     }
 
     /// Takes page `no`, which has an image, out of the tree.
@@ -149,7 +148,7 @@ impl SpaceTx {
             self.mine.remove(PageRun::new(image, 1));
             self.release(PageRun::new(image, 1));
         } else {
-            self.freed.push((PageRun::new(image, 1), false));
+            self.freed.add(PageRun::new(image, 1), false)?;
         }
         Ok(())
     }
@@ -204,7 +203,7 @@ impl NodeWrite for SpaceTx {
             self.mine.remove(run);
             self.release(run);
         } else {
-            self.freed.push((run, false));
+            self.freed.add(run, false)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! directories in one batch (Iyengar §2.5) or the end of the transaction gives it back.
 
 use super::compose::Origins;
+use super::freed::FreedRuns;
 use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io, spaces};
 use crate::images::NodeWrite;
 use crate::txn::direct::Given;
@@ -36,7 +37,7 @@ pub struct SpaceTx {
     pub(super) mine: RunSet,
     /// By first page.
     pub(super) segments: BTreeMap<u64, NewSegment>,
-    pub(super) freed: Vec<(PageRun, bool)>,
+    pub(super) freed: FreedRuns,
     /// Directories of the spaces that it gives up.
     gone: Vec<PageRun>,
     /// Pages both added and freed here: given back once nothing of them is being written.
@@ -71,7 +72,7 @@ impl SpaceTx {
             root,
             mine: RunSet::default(),
             segments: BTreeMap::new(),
-            freed: Vec::new(),
+            freed: FreedRuns::default(),
             gone: Vec::new(),
             released: Vec::new(),
             released_pages: 0,
@@ -220,8 +221,7 @@ impl SpaceTx {
             }
             old = old.into_iter().flat_map(|r| cut(r, from, to)).collect();
         }
-        self.freed.extend(old.into_iter().map(|r| (r, true)));
-        Ok(())
+        old.into_iter().try_for_each(|run| self.freed.add(run, true))
     }
 
     /// Gives a run back later: some of it may be on its way to its place.
@@ -311,7 +311,7 @@ impl SpaceTx {
         let end = self.mine.iter().chain(segments).map(PageRun::end).max();
         self.pages.ends_at(PageNo(end.unwrap_or(0)));
         if !mutation::is(Mutation::R39Waits) {
-            self.freed.extend(self.gone.iter().map(|run| (*run, false)));
+            self.freed.add_directories(std::mem::take(&mut self.gone));
         }
         let before = self.alloc.hold_freed(&self.freed, spaces);
         match self.pages.commit() {
