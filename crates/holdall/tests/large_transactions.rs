@@ -6,6 +6,7 @@ use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -128,4 +129,40 @@ fn inspection_leads_from_a_page_to_its_image_and_back() -> Result<()> {
     assert_eq!(found, stat.elsewhere.images);
     drop(before);
     Ok(())
+}
+
+/// Pages come home once the snapshot that reads their places is closed, and after an opening, without
+/// another commit.
+#[test]
+fn pages_come_home_while_nobody_writes() -> Result<()> {
+    let storage = Arc::new(MemoryStorage::new());
+    let put = |store: &Store, byte: u8| {
+        store.write(|tx| (0..2000).try_for_each(|n| tx.put(name(n), &[byte; 700]).map(drop)))
+    };
+    let wait = |store: &Store| -> Result<()> {
+        let until = Instant::now() + Duration::from_secs(60);
+        while store.stat()?.elsewhere.images > 0 {
+            assert!(Instant::now() < until, "{:?}", store.stat()?.elsewhere);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    };
+    let store = options(true).create_on(storage.clone())?;
+    put(&store, 1)?;
+    let before = store.read()?;
+    put(&store, 2)?;
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(store.stat()?.elsewhere.images > 50, "{:?}", store.stat()?.elsewhere);
+    drop(before);
+    wait(&store)?;
+    drop(store);
+    let store = options(false).open_on(storage.clone())?;
+    let before = store.read()?;
+    put(&store, 3)?;
+    drop(before);
+    store.close()?;
+    let store = options(true).open_on(storage)?;
+    assert!(store.stat()?.elsewhere.images > 50, "{:?}", store.stat()?.elsewhere);
+    wait(&store)?;
+    verify(&store)
 }

@@ -79,7 +79,9 @@ fn wait_for(thread: JoinHandle<()>) {
 
 fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
     let (requests, wake) = &**shared;
-    let (mut spare, mut home, mut seen) = (false, false, Lsn(0));
+    let (mut home, mut seen) = (false, Lsn(0));
+    // The store may have been closed, or killed, while pages lay elsewhere.
+    let mut spare = inner.upgrade().is_some_and(|inner| inner.has_images());
     loop {
         let mut w = requests.lock();
         let mut idle = false;
@@ -103,6 +105,8 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
             // What still lies elsewhere would be given back twice.
             home = inner.bring_home_paced();
             spare = home || inner.give_back_paced() | inner.give_log_back(&mut seen);
+            // They rest while an older snapshot reads their places.
+            spare |= inner.has_images();
             continue;
         }
         let Some(cause) = inner.wants_checkpoint() else { continue };
