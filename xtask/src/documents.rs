@@ -14,10 +14,10 @@ const BUDGETS: [(&str, usize); 19] = [
     // How to install it, on which systems, and what it does not do.
     ("README.md", 760),
     ("CONTRIBUTING.md", 600),
-    ("CHANGELOG.md", 1260),
+    ("CHANGELOG.md", 1290),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops.
-    ("docs/design.md", 4060),
+    ("docs/design.md", 4070),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
@@ -54,7 +54,7 @@ const BUDGETS: [(&str, usize); 19] = [
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections.
-const ALL: usize = 40_700;
+const ALL: usize = 40_760;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
