@@ -17,7 +17,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("CHANGELOG.md", 1290),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops.
-    ("docs/design.md", 4070),
+    ("docs/design.md", 4080),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
@@ -25,7 +25,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/format.md", 3500),
     // A section on full disks by kind of file system, as seen.
     // Images and scratch: six rules; five of collections, one of spaces.
-    ("docs/recovery.md", 4530),
+    ("docs/recovery.md", 4560),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     // Six mechanisms in the table of pairs.
     ("docs/testing.md", 3140),
@@ -54,7 +54,7 @@ const BUDGETS: [(&str, usize); 19] = [
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections.
-const ALL: usize = 40_760;
+const ALL: usize = 40_790;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

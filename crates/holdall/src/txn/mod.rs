@@ -15,6 +15,7 @@ mod imaged;
 mod old_versions;
 mod pinned;
 mod recovery;
+mod scratch_map;
 mod snapshot;
 mod tx;
 mod tx_pages;

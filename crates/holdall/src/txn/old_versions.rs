@@ -2,48 +2,44 @@
 //!
 //! Owns: [`OldVersions`], which of them lie in *scratch*: runs of the volume that are reserved in
 //! memory alone. No sync and no bitmap knows of them, so a crash leaves nothing (docs/recovery.md,
-//! "Snapshots"). Memory: about 64 bytes for a version.
+//! "Images and scratch"). What leads to them is a [`ScratchMap`], mostly in scratch too.
 //!
 //! Invariants: a version is found here before the pool drops it. It serves those states that see it:
 //! from its own LSN on, before that of the version that followed. What a checkpoint or a new
 //! snapshot may need stays in the pool. A run is given back once no snapshot is old enough for any
 //! of it; a reader looks at its snapshot after the read.
 
-use super::Pager;
+use super::scratch_map::{self, Piece, Place, ScratchMap, ScratchPages};
+use super::{Housekeeping, Pager};
 use crate::cache::page_read::read_image;
 use crate::cache::pool::OldVersion;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
-use parking_lot::Mutex;
+use parking_lot::RwLock;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Versions are written in runs of at most this many bytes.
 const RUN_BYTES: usize = 1 << 20;
-
-/// Where a version lies, and which one followed it.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    at: PageNo,
-    until: Lsn,
-}
+/// Memory holds an entry of the map for each 512 bytes that old versions may take.
+const MAP_SHARE: usize = 512;
+/// Entries of the map that may always be in memory.
+const LEAST_MAP: usize = 32;
 
 #[derive(Debug, Default)]
 struct Scratch {
-    /// By page and LSN.
-    versions: BTreeMap<(PageNo, Lsn), Place>,
+    map: ScratchMap,
     /// By the newest state that reads any of its versions.
     runs: BinaryHeap<Reverse<(Lsn, PageRun)>>,
     pages: usize,
-    /// What lies in each run, by its first page.
-    held: BTreeMap<PageNo, Vec<(PageNo, Lsn)>>,
 }
 
 /// The old versions of an open store that lie in scratch.
 #[derive(Debug, Default)]
 pub(super) struct OldVersions {
-    scratch: Mutex<Scratch>,
+    scratch: RwLock<Scratch>,
     /// Pages of its runs.
     pages: AtomicUsize,
     /// Where the last look at the pool ended.
@@ -53,13 +49,12 @@ pub(super) struct OldVersions {
 
 impl OldVersions {
     /// Where the version of `page` lies that a state at `lsn` sees.
-    fn find(&self, page: PageNo, lsn: Lsn) -> Option<PageNo> {
+    fn find(&self, pager: &Pager, page: PageNo, lsn: Lsn) -> Result<Option<PageNo>> {
         if self.pages.load(Relaxed) == 0 {
-            return None;
+            return Ok(None);
         }
-        let scratch = self.scratch.lock();
-        let (_, place) = scratch.versions.range((page, Lsn(0))..=(page, lsn)).next_back()?;
-        (lsn < place.until).then_some(place.at)
+        let scratch = self.scratch.read();
+        scratch.map.find(&*pager.volume.disk, pager.page_size(), page, lsn)
     }
 
     /// Versions written since the store was opened.
@@ -69,33 +64,60 @@ impl OldVersions {
 
     fn enter(&self, run: PageRun, versions: &[OldVersion]) {
         self.written.fetch_add(versions.len() as u64, Relaxed);
-        let mut scratch = self.scratch.lock();
+        let mut scratch = self.scratch.write();
         let mut upto = Lsn(0);
         for (at, v) in (run.start.0..).zip(versions) {
-            let place = Place { at: PageNo(at), until: v.until };
-            scratch.versions.insert((v.page, v.lsn), place);
+            scratch.map.insert((v.page, v.lsn), Place { at: PageNo(at), until: v.until });
             upto = upto.max(v.until);
         }
         scratch.runs.push(Reverse((upto, run)));
-        scratch.held.insert(run.start, versions.iter().map(|v| (v.page, v.lsn)).collect());
         scratch.pages += run.len as usize;
         self.pages.store(scratch.pages, Relaxed);
     }
 
-    /// Takes out a run of which no state from `oldest` on reads anything.
-    fn take_free(&self, oldest: Lsn) -> Option<PageRun> {
-        let mut scratch = self.scratch.lock();
-        let Reverse((upto, run)) = scratch.runs.peek().copied()?;
-        if upto > oldest && !mutation::is(Mutation::R38Freed) {
-            return None;
+    /// Takes out the runs of which no state from `oldest` on reads anything, and what of the map led
+    /// to them alone.
+    fn take_free(&self, oldest: Lsn) -> (Vec<PageRun>, Vec<Arc<Piece>>) {
+        let (mut runs, mut scratch) = (Vec::new(), self.scratch.write());
+        let all = mutation::is(Mutation::R38Freed);
+        while let Some(Reverse((upto, run))) = scratch.runs.peek().copied() {
+            if !all && upto > oldest {
+                break;
+            }
+            scratch.runs.pop();
+            scratch.pages -= run.len as usize;
+            runs.push(run);
         }
-        scratch.runs.pop();
-        for key in scratch.held.remove(&run.start).unwrap_or_default() {
-            scratch.versions.remove(&key);
-        }
-        scratch.pages -= run.len as usize;
+        let empty = scratch.pages == 0;
         self.pages.store(scratch.pages, Relaxed);
-        Some(run)
+        let pieces = scratch.map.take_free(oldest, empty);
+        (runs, pieces)
+    }
+}
+
+/// Scratch of an open store.
+struct Pages<'a> {
+    pager: &'a Pager,
+    store: &'a dyn Housekeeping,
+}
+
+impl ScratchPages for Pages<'_> {
+    fn reserve(&self, pages: u64) -> Result<Option<PageRun>> {
+        let Some(run) = self.store.reserve_scratch(pages)? else { return Ok(None) };
+        // A page may have had another life that is in memory still.
+        if (run.start.0..run.end()).all(|no| self.pager.pool.forget(PageNo(no))) {
+            return Ok(Some(run));
+        }
+        self.store.give_scratch_back(run);
+        Ok(None)
+    }
+
+    fn write(&self, at: PageNo, bytes: &[u8]) -> Result<()> {
+        self.pager.volume.write_pages(at, bytes)
+    }
+
+    fn give_back(&self, run: PageRun) {
+        self.store.give_scratch_back(run);
     }
 }
 
@@ -106,13 +128,16 @@ impl Pager {
     /// # Errors
     /// [`holdall_core::Error::Io`], [`holdall_core::Error::Corrupt`].
     pub(super) fn old_version(&self, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
-        let at = self.old.find(page, lsn)?;
-        Some(read_image(&*self.volume.disk, self.page_size(), (page, at)))
+        match self.old.find(self, page, lsn) {
+            Ok(at) => Some(read_image(&*self.volume.disk, self.page_size(), (page, at?))),
+            Err(e) => Some(Err(e)),
+        }
     }
 
     /// Bytes of old versions that lie in scratch.
     pub fn scratch_bytes(&self) -> u64 {
-        (self.old.pages.load(Relaxed) * self.page_size()) as u64
+        let scratch = self.old.scratch.read();
+        (scratch.pages as u64 + scratch.map.pages()) * self.page_size() as u64
     }
 
     /// Keeps old versions in memory within their budget: what only open snapshots read is written
@@ -134,7 +159,8 @@ impl Pager {
                 return;
             }
             match self.spill_old_versions() {
-                Ok(true) => {}
+                // What of the map does not leave memory now does at another time.
+                Ok(true) => drop(self.bound_scratch_map()),
                 Ok(false) => {
                     self.horizon.give_up_oldest();
                     self.pool.prune(&self.needed());
@@ -166,18 +192,13 @@ impl Pager {
         let Some(store) = self.housekeeping() else { return Ok(false) };
         let mut left = versions;
         while !left.is_empty() {
-            let Some(run) = store.reserve_scratch(left.len() as u64)? else { return Ok(false) };
+            let pages = Pages { pager: self, store: &*store };
+            let Some(run) = pages.reserve(left.len() as u64)? else { return Ok(false) };
             let (now, later) = left.split_at((run.len as usize).min(left.len()));
-            // A page may have had another life that is in memory still.
-            let forgotten = (run.start.0..run.end()).all(|no| self.pool.forget(PageNo(no)));
             let bytes: Vec<u8> = now.iter().flat_map(|v| v.bytes.iter().copied()).collect();
-            let written = self.volume.write_pages(run.start, &bytes);
-            if !forgotten || written.is_err() {
-                store.give_scratch_back(run);
-                return match written {
-                    Err(e) if !matches!(e, Error::Full(_)) => Err(e),
-                    _ => Ok(false),
-                };
+            if let Err(e) = pages.write(run.start, &bytes) {
+                pages.give_back(run);
+                return if matches!(e, Error::Full(_)) { Ok(false) } else { Err(e) };
             }
             if !mutation::is(Mutation::R38Entered) {
                 self.old.enter(run, now);
@@ -188,6 +209,31 @@ impl Pager {
         Ok(true)
     }
 
+    /// Keeps the map of what lies in scratch within its share of memory. Nothing of it is lost if that
+    /// fails: it stays in memory.
+    fn bound_scratch_map(&self) -> Result<()> {
+        let Some(store) = self.housekeeping() else { return Ok(()) };
+        let scratch = Pages { pager: self, store: &*store };
+        let (disk, size) = (&*self.volume.disk, self.page_size());
+        let (most, oldest) = (self.limits.old_version_bytes / MAP_SHARE, self.horizon.oldest());
+        let Some(young) = self.old.scratch.read().map.young(most.max(LEAST_MAP), oldest) else {
+            return Ok(());
+        };
+        let entries = young.iter().map(|entry| Ok(*entry));
+        match scratch_map::write(entries, 0, size, &scratch)? {
+            Some(piece) => self.old.scratch.write().map.push(Some(piece)),
+            None => return Ok(()),
+        }
+        loop {
+            let Some(old) = self.old.scratch.read().map.to_merge() else { return Ok(()) };
+            let Some(piece) = scratch_map::merge(&old, oldest, (disk, size), &scratch)? else {
+                return Ok(());
+            };
+            self.old.scratch.write().map.replace(&old, piece);
+            old.iter().for_each(|piece| piece.give_back(&scratch));
+        }
+    }
+
     /// Gives back scratch that no snapshot needs any more. Cost: mostly the look at one number.
     pub fn free_scratch(&self) {
         if self.old.pages.load(Relaxed) == 0 {
@@ -195,8 +241,9 @@ impl Pager {
         }
         let Some(store) = self.housekeeping() else { return };
         let oldest = self.horizon.oldest();
-        while let Some(run) = self.old.take_free(oldest) {
-            store.give_scratch_back(run);
-        }
+        let (runs, pieces) = self.old.take_free(oldest);
+        let scratch = Pages { pager: self, store: &*store };
+        pieces.iter().for_each(|piece| piece.give_back(&scratch));
+        runs.into_iter().for_each(|run| scratch.give_back(run));
     }
 }
