@@ -90,7 +90,7 @@ impl Inner {
         if !self.closed.load(SeqCst) {
             sb.volume_pages = space.volume_pages;
             // Fewer if some were given up since: a cut leaves none that it names.
-            sb.spaces = space.spaces.min(self.alloc.stats().spaces);
+            sb.spaces = space.spaces.min(self.alloc.least_spaces());
         }
     }
 

@@ -32,6 +32,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use pinned::Pinned;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use trees::Trees;
 
 /// Where in the volume a request would like to be.
@@ -106,6 +107,9 @@ pub struct Allocator {
     layout: SpaceLayout,
     limits: Limits,
     state: Mutex<AllocatorState>,
+    /// As in the state, for who writes superblocks: under their lock none may wait for the state's,
+    /// since a cut takes the two the other way round.
+    spaces: AtomicU32,
     /// Nothing is being moved any more.
     moved: Condvar,
 }
@@ -197,7 +201,8 @@ impl Allocator {
             refused: u64::MAX,
             least_free: u64::MAX,
         };
-        Self { pager, layout, limits, state: Mutex::new(state), moved: Condvar::new() }
+        let (state, spaces) = (Mutex::new(state), AtomicU32::new(spaces));
+        Self { pager, layout, limits, state, spaces, moved: Condvar::new() }
     }
 
     /// Lets nobody reserve any more, before the file is cut for a close: an object that is
@@ -370,6 +375,7 @@ impl Allocator {
         let mut s = self.state.lock();
         let before = s.spaces;
         s.spaces = before.min(spaces);
+        self.spaces.store(s.spaces, SeqCst);
         for (run, segment) in runs.iter() {
             s.waiting.insert(run);
             if segment {
@@ -384,6 +390,7 @@ impl Allocator {
     pub fn unhold_freed(&self, runs: &FreedRuns, spaces: u32) {
         let mut s = self.state.lock();
         s.spaces = spaces;
+        self.spaces.store(spaces, SeqCst);
         for (run, _) in runs.iter() {
             s.waiting.remove(run);
             s.waiting_segments.remove(run);
@@ -405,6 +412,7 @@ impl Allocator {
         }
         s.given_up += freed.spaces();
         s.spaces = spaces;
+        self.spaces.store(spaces, SeqCst);
     }
 
     /// A checkpoint that began at `lsn` is durable.
@@ -473,6 +481,11 @@ impl Allocator {
             spaces: s.spaces,
             free_pages: s.free + s.holes.pages(),
         }
+    }
+
+    /// Spaces of the newest installed state, or fewer while a commit gives some up. Takes no lock.
+    pub fn least_spaces(&self) -> u32 {
+        self.spaces.load(SeqCst)
     }
 
     /// As [`Allocator::pinned_since`], for the oldest snapshot; 0 if there is none.
