@@ -170,8 +170,14 @@ impl Store {
         self.inner.checkpoint(Cause::Maintenance)?;
         let mut gave_back = self.inner.give_back(GiveBack::ALL)?;
         if flow.is_continue() {
+            let shape =
+                |work: &Work<'_>| (work.report.moved.bytes(), self.inner.alloc.stats().spaces);
+            let before = shape(&work);
             flow = work.lower(gave_back.cannot_punch)?;
-            gave_back = self.inner.give_back(GiveBack::ALL)?;
+            // What failed stands in the report until another call tries it again.
+            if gave_back.cannot_punch || shape(&work) != before {
+                gave_back = self.inner.give_back(GiveBack::ALL)?;
+            }
         }
         work.report.stopped = flow.is_break();
         let mut report = work.report;
