@@ -287,7 +287,7 @@ impl Pager {
     }
 }
 
-/// Reads a state that an open snapshot sees, for who asks what it has.
+/// Reads a state that an open snapshot sees, to learn which pages it has in use.
 struct StateOf<'a>(&'a Pager);
 
 impl Reading for StateOf<'_> {

@@ -75,8 +75,8 @@ impl OldVersions {
         self.pages.store(scratch.pages, Relaxed);
     }
 
-    /// Takes out the runs of which no state from `oldest` on reads anything, and what of the map led
-    /// to them alone.
+    /// Takes out the runs of which no state from `oldest` on reads anything, and the pieces of the
+    /// map that led to them alone.
     fn take_free(&self, oldest: Lsn) -> (Vec<PageRun>, Vec<Arc<Piece>>) {
         let (mut runs, mut scratch) = (Vec::new(), self.scratch.write());
         let all = mutation::is(Mutation::R38Freed);

@@ -24,7 +24,7 @@ impl Work<'_> {
 
     /// Makes a large collection small that need not be large.
     fn make_small(&mut self, owner: u64) -> Result<ControlFlow<()>> {
-        let mut tx = WriteTx::new(&self.store.inner, None)?;
+        let mut tx = WriteTx::for_maintenance(&self.store.inner)?;
         tx.set_durability(Durability::Deferred);
         match tx.make_small(owner) {
             Ok(false) => return Ok(ControlFlow::Continue(())),
