@@ -16,6 +16,16 @@ fn quiet() -> Options {
     Options::default().background(false)
 }
 
+/// Replaces so many objects of 1 MiB, of different names, each so often.
+fn replace_all(store: &Store, objects: usize, times: usize) {
+    for n in 0..times {
+        for object in 0..objects {
+            let bytes = vec![n as u8; MIB];
+            store.write(|tx| tx.put(format!("{object}"), &bytes)).unwrap();
+        }
+    }
+}
+
 /// Replaces an object of 1 MiB so often.
 fn churn(store: &Store, times: usize) {
     for n in 0..times {
@@ -28,13 +38,13 @@ fn a_held_reader_expires_before_the_file_grows_without_bound() {
     let storage = Arc::new(MemoryStorage::new());
     let options = quiet().pinned_bytes(8 << 20);
     let store = options.create_on(storage.clone()).unwrap();
-    churn(&store, 4);
+    replace_all(&store, 16, 1);
     let held = store.read().unwrap();
-    churn(&store, 4);
-    assert_eq!(held.get("x").unwrap().unwrap(), vec![3; MIB], "within its budget it is kept");
+    replace_all(&store, 6, 20);
+    assert_eq!(held.get("5").unwrap().unwrap(), vec![0; MIB], "within its budget it is kept");
     thread::sleep(Duration::from_millis(50));
-    churn(&store, 200);
-    match held.get("x") {
+    replace_all(&store, 16, 20);
+    match held.get("5") {
         Err(Error::SnapshotTooOld { age }) => assert!(age >= Duration::from_millis(50), "{age:?}"),
         other => panic!("{:?}", other.map(|bytes| bytes.map(|b| b.len()))),
     }
@@ -56,11 +66,13 @@ fn without_an_option_a_reader_is_held_at_any_age() {
 fn a_held_reader_does_not_stop_writers_of_a_store_with_a_size_limit() {
     let options = quiet().max_bytes(24 << 20);
     let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
-    churn(&store, 1);
+    replace_all(&store, 14, 1);
     let held = store.read().unwrap();
-    churn(&store, 60);
-    assert!(matches!(held.get("x"), Err(Error::SnapshotTooOld { .. })));
-    assert_eq!(store.read().unwrap().get("x").unwrap().unwrap(), vec![59; MIB]);
+    replace_all(&store, 2, 30);
+    assert_eq!(held.get("1").unwrap().unwrap(), vec![0; MIB], "what it keeps has room");
+    replace_all(&store, 14, 3);
+    assert!(matches!(held.get("1"), Err(Error::SnapshotTooOld { .. })));
+    assert_eq!(store.read().unwrap().get("13").unwrap().unwrap(), vec![2; MIB]);
 }
 
 #[test]
