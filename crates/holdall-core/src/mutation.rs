@@ -85,6 +85,8 @@ pub enum Mutation {
     R13DirectWait,
     /// Rule 13: a page that became empty is freed, not filled as a new one.
     R13Emptied,
+    /// Rule 13: data whose checksums left memory before the commit is synced before the group.
+    R13Entered,
     /// Rule 13: logged bytes of pages given back are not replayed.
     R13LoggedFree,
     /// Rule 13: a new page is replayed without reading the disk.
@@ -101,12 +103,12 @@ pub enum Mutation {
     R15Slot,
     /// Rule 15: pages in place are synced before the superblock moves on.
     R15Sync,
+    /// Rule 16: what waits for a snapshot is what its bitmaps have.
+    R16Bitmap,
     /// Rule 16: freed pages wait for a checkpoint.
     R16Checkpoint,
     /// Rule 16: freed pages wait for open snapshots.
     R16Horizon,
-    /// Rule 16: what waits for a snapshot is what its bitmaps have.
-    R16Bitmap,
     /// Rule 17: a running checkpoint holds the horizon.
     R17Checkpoint,
     /// Rule 17: the newest durable state holds the horizon.

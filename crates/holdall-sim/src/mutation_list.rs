@@ -182,6 +182,11 @@ pub const ALL: &[Entry] = &[
         "a page that became empty is freed, not filled as a new one.",
     ),
     usually(
+        Mutation::R13Entered,
+        "13-entered",
+        "data whose checksums left memory before the commit is synced before the group.",
+    ),
+    usually(
         Mutation::R13LoggedFree,
         "13-logged-free",
         "logged bytes of pages given back are not replayed.",
@@ -216,13 +221,13 @@ pub const ALL: &[Entry] = &[
         "15-sync",
         "pages in place are synced before the superblock moves on.",
     ),
-    usually(Mutation::R16Checkpoint, "16-checkpoint", "freed pages wait for a checkpoint."),
-    usually(Mutation::R16Horizon, "16-horizon", "freed pages wait for open snapshots."),
     usually(
         Mutation::R16Bitmap,
         "16-bitmap",
         "what waits for a snapshot is what its bitmaps have.",
     ),
+    usually(Mutation::R16Checkpoint, "16-checkpoint", "freed pages wait for a checkpoint."),
+    usually(Mutation::R16Horizon, "16-horizon", "freed pages wait for open snapshots."),
     entry(
         Mutation::R17Checkpoint,
         "17-checkpoint",

@@ -76,6 +76,22 @@ fn a_held_reader_does_not_stop_writers_of_a_store_with_a_size_limit() {
 }
 
 #[test]
+fn of_two_readers_the_one_that_keeps_space_expires() {
+    for options in [quiet().pinned_bytes(6 << 20), quiet().max_bytes(24 << 20)] {
+        let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
+        store.write(|tx| tx.put("small", b"first")).unwrap();
+        let first = store.read().unwrap();
+        replace_all(&store, 14, 1);
+        let second = store.read().unwrap();
+        replace_all(&store, 14, 3);
+        assert!(matches!(second.get("1"), Err(Error::SnapshotTooOld { .. })));
+        assert_eq!(first.get("small").unwrap().unwrap(), b"first");
+        assert_eq!(first.get("1").unwrap(), None);
+        assert!(store.stat().unwrap().pinned_bytes < 1 << 20);
+    }
+}
+
+#[test]
 fn deferred_commits_become_durable_in_time_without_threads() {
     let storage = Arc::new(FaultyStorage::new(1));
     let store = quiet().create_on(storage.clone()).unwrap();

@@ -352,14 +352,20 @@ impl Horizon {
 
     /// Gives up all snapshots at the oldest LSN: their reads fail from now on.
     pub fn give_up_oldest(&self) {
-        let Some(oldest) = self.oldest_snapshot() else { return };
-        let age = self.times.lock().since_replaced(oldest);
+        if let Some(oldest) = self.oldest_snapshot() {
+            self.give_up(oldest);
+        }
+    }
+
+    /// Gives up all snapshots at `lsn`.
+    pub fn give_up(&self, lsn: Lsn) {
+        let age = self.times.lock().since_replaced(lsn);
         for slot in &self.slots {
-            if slot.lsn.load(SeqCst) == oldest.0 {
+            if slot.lsn.load(SeqCst) == lsn.0 {
                 slot.killed.set(age);
             }
         }
-        for further in self.overflow.lock().values().filter(|f| f.lsn == oldest) {
+        for further in self.overflow.lock().values().filter(|f| f.lsn == lsn) {
             further.killed.set(age);
         }
     }

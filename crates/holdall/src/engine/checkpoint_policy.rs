@@ -155,7 +155,7 @@ impl Inner {
     }
 
     /// Keeps what snapshots hold of freed space within [`Options::pinned_bytes`], by giving up
-    /// the oldest ones.
+    /// the oldest ones that hold any.
     fn bound_pinned(&self) -> Result<()> {
         let size = self.layout.page_size() as u64;
         let Some(most) = self.options.pinned_bytes.map(|bytes| bytes / size) else { return Ok(()) };
@@ -164,7 +164,7 @@ impl Inner {
             return Ok(());
         }
         while self.alloc.pinned_pages() > most {
-            if !self.alloc.give_up_oldest()? {
+            if !self.alloc.give_up_reader()? {
                 break;
             }
         }

@@ -102,7 +102,7 @@ impl Options {
     }
 
     /// Bytes of freed space that open snapshots may keep from being used again; beyond, the
-    /// oldest one is given up, and its reads fail with
+    /// oldest one that keeps any is given up, and its reads fail with
     /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld). Default: `None`, no bound: a
     /// snapshot may be of any age. If a writer finds no other space, [`Options::max_bytes`]
     /// reached or the disk full, snapshots are given up earlier: writers never wait for them.
@@ -282,6 +282,7 @@ impl Options {
             cache_bytes: self.cache_bytes,
             dirty_pages: self.dirty_pages(),
             transaction_pages: self.transaction_pages(),
+            checksum_bytes: self.tuning.transaction_bytes / 16,
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.tuning.log_data_bytes,
             map_reads: self.map_reads,

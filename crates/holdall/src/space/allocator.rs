@@ -488,11 +488,6 @@ impl Allocator {
         self.spaces.load(SeqCst)
     }
 
-    /// As [`Allocator::pinned_since`], for the oldest snapshot; 0 if there is none.
-    pub fn pinned_pages(&self) -> u64 {
-        self.pager.horizon.oldest_snapshot().map_or(0, |oldest| self.pinned_since(oldest))
-    }
-
     /// Pages that are free but for a snapshot of state `lsn` that may still read them: freed after
     /// it, and a checkpoint ago. Cost: a look at each commit that freed pages since.
     pub fn pinned_since(&self, lsn: Lsn) -> u64 {
@@ -501,21 +496,40 @@ impl Allocator {
         s.pinned.pages(lsn) + pinned.flat_map(|f| &f.runs).map(|run| run.len).sum::<u64>()
     }
 
-    /// Gives up the oldest snapshot, if it keeps pages from being free. Returns whether it did.
+    /// Pages that are free but for snapshots that may still read them.
+    pub fn pinned_pages(&self) -> u64 {
+        let s = self.state.lock();
+        let open = self.open_states();
+        let Some(oldest) = open.first() else { return 0 };
+        let unsorted = s.queue.iter().filter(|f| f.lsn > *oldest && f.lsn <= s.checkpointed);
+        s.pinned.all_pages(&open) + unsorted.flat_map(|f| &f.runs).map(|run| run.len).sum::<u64>()
+    }
+
+    /// Gives up the oldest snapshot that keeps pages from being free. Returns whether there was one,
+    /// or pages became free without.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the allocator contradicts itself.
-    pub fn give_up_oldest(&self) -> Result<bool> {
+    pub fn give_up_reader(&self) -> Result<bool> {
         self.expire(&mut self.state.lock())
     }
 
     fn expire(&self, s: &mut MutexGuard<'_, AllocatorState>) -> Result<bool> {
-        let Some(oldest) = self.pager.horizon.oldest_snapshot() else { return Ok(false) };
-        let first = s.queue.front().map(|f| f.lsn).filter(|lsn| *lsn <= s.checkpointed);
-        if !s.pinned.waits_for(oldest) && first.is_none_or(|first| oldest >= first) {
-            return Ok(false);
+        let before = s.waiting.pages();
+        self.release_unseen(s)?;
+        if self.release_ready(s)? || s.waiting.pages() < before {
+            return Ok(true);
         }
-        self.pager.horizon.give_up_oldest();
+        let open = self.open_states();
+        let (Some(oldest), first) = (open.first().copied(), s.queue.front()) else {
+            return Ok(false);
+        };
+        // What no look has sorted out yet may be the oldest one's.
+        let unsorted = first.is_some_and(|f| f.lsn <= s.checkpointed && f.lsn > oldest);
+        let Some(keeps) = s.pinned.oldest().or(unsorted.then_some(oldest)) else {
+            return Ok(false);
+        };
+        self.pager.horizon.give_up(keeps);
         self.release_ready(s).map(|_| true)
     }
 }

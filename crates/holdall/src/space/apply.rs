@@ -31,11 +31,10 @@ pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
     let layout = *tx.alloc.layout();
     // Upper bound: a backup by last change may copy too much, never too little.
     let lsn = tx.pages.pager().log.next_commit_bound();
-    enter_segments(tx, &layout)?;
+    enter_segments(tx)?;
     // From here on nothing leaves memory: what is allocated is about to be entered.
     tx.enter_images()?;
-    let segments = tx.segments.values().map(|s| s.run);
-    let allocated: Vec<PageRun> = tx.mine.iter().chain(segments).collect();
+    let allocated: Vec<PageRun> = tx.mine.iter().chain(tx.new_segments.iter()).collect();
     for run in allocated {
         mark(tx, &layout, run, true, lsn)?;
     }
@@ -45,9 +44,7 @@ pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
             mark(tx, &layout, run, false, lsn)?;
         }
         if segment {
-            for (stretch, part) in pieces(&layout, run)? {
-                count_segment_pages(tx, &layout, &stretch, -(part.len as i64))?;
-            }
+            uncount_segment(tx, run)?;
         }
     }
     let root = tx.page(tx.root, PageKind::Root)?;
@@ -108,7 +105,19 @@ fn pieces(layout: &SpaceLayout, run: PageRun) -> Result<Vec<(Stretch, PageRun)>>
     Ok(out)
 }
 
-fn enter_segments(tx: &mut SpaceTx, layout: &SpaceLayout) -> Result<()> {
+/// Takes the pages of a segment that is freed out of the numbers of their stretches.
+pub(super) fn uncount_segment(tx: &mut SpaceTx, run: PageRun) -> Result<()> {
+    let layout = *tx.alloc.layout();
+    for (stretch, part) in pieces(&layout, run)? {
+        count_segment_pages(tx, &layout, &stretch, -(part.len as i64))?;
+    }
+    Ok(())
+}
+
+/// Enters the checksums that are in no info page yet.
+pub(super) fn enter_segments(tx: &mut SpaceTx) -> Result<()> {
+    let layout = *tx.alloc.layout();
+    let layout = &layout;
     let mut stretches: BTreeMap<u64, (Stretch, Vec<StretchPiece>)> = BTreeMap::new();
     for new in tx.segments.values() {
         for (stretch, run) in pieces(layout, new.run)? {

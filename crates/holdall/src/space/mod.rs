@@ -6,6 +6,7 @@
 
 mod allocator;
 mod apply;
+mod checksums;
 mod compose;
 mod freed;
 mod lowering;

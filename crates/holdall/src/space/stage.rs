@@ -6,10 +6,10 @@
 //! Each page is written whole and once (docs/format.md, "Segment data"). Written ranges are pushed
 //! to the device as they come and what is dirty in the cache is bounded (rule 8).
 
-use super::{Allocator, Class, Near, UNIT};
+use super::checksums::Checksums;
+use super::{Allocator, Class, Near};
 use crate::txn::direct::{most_composed, most_logged};
 use crate::txn::{Pager, io_error};
-use holdall_core::checksum::crc;
 use holdall_core::segment_tree::Origin;
 use holdall_core::{PageNo, PageRun, Result};
 use holdall_io::WriteOut;
@@ -49,7 +49,7 @@ pub struct Staged {
     /// Where the data lies, in order; all pages but the last are full.
     pub runs: Vec<PageRun>,
     /// Checksum of each unit, in the order of the runs.
-    pub checksums: Vec<u32>,
+    pub(super) checksums: Checksums,
     /// Bytes in the runs.
     pub len: u64,
     /// Bytes after those, which did not fill a page.
@@ -89,7 +89,7 @@ pub struct Stager {
     alloc: Arc<Allocator>,
     pager: Arc<Pager>,
     runs: Vec<PageRun>,
-    checksums: Vec<u32>,
+    checksums: Checksums,
     buffer: Vec<u8>,
     expected: Option<u64>,
     near: Option<PageNo>,
@@ -124,7 +124,7 @@ impl Stager {
             alloc: alloc.clone(),
             pager: pager.clone(),
             runs: Vec::new(),
-            checksums: Vec::new(),
+            checksums: Checksums::new(alloc, pager),
             buffer: Vec::new(),
             expected,
             near: None,
@@ -242,7 +242,10 @@ impl Stager {
         Ok(Staged {
             alloc: self.alloc.clone(),
             runs: std::mem::take(&mut self.runs),
-            checksums: std::mem::take(&mut self.checksums),
+            checksums: std::mem::replace(
+                &mut self.checksums,
+                Checksums::new(&self.alloc, &self.pager),
+            ),
             len,
             tail,
             bytes: self.kept.take(),
@@ -288,7 +291,7 @@ impl Stager {
 
     fn write_piece(&mut self, piece: &[u8]) -> Result<()> {
         let size = self.pager.page_size() as u64;
-        self.checksums.extend(piece.chunks(UNIT).map(crc));
+        self.checksums.add(piece)?;
         let at = self.next.0 * size;
         let kept = self.kept.as_ref().is_some_and(|k| k.len() + piece.len() <= self.keep);
         if !kept {

@@ -3,6 +3,7 @@
 //! Owns: what the transaction has reserved and freed, until the commit writes it into the
 //! directories in one batch (Iyengar §2.5) or the end of the transaction gives it back.
 
+use super::checksums::Checksums;
 use super::compose::Origins;
 use super::freed::FreedRuns;
 use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io, spaces};
@@ -24,6 +25,9 @@ pub(super) struct NewSegment {
     pub(super) owner: u64,
 }
 
+/// Bytes of a checksum, and those of a segment beside its checksums.
+const CHECKSUM_BYTES: usize = size_of::<u32>();
+const SEGMENT_BYTES: usize = 128;
 /// Pages released within a transaction that are given back before its end.
 const REUSE_PAGES: u64 = 64;
 
@@ -35,8 +39,12 @@ pub struct SpaceTx {
     pub(super) root: PageNo,
     /// Pages reserved one by one or in extents.
     pub(super) mine: RunSet,
-    /// By first page.
+    /// Pages of segments that it adds.
+    pub(super) new_segments: RunSet,
+    /// Of these, by first page, those whose checksums are in no info page yet.
     pub(super) segments: BTreeMap<u64, NewSegment>,
+    /// Memory that those take.
+    checksum_bytes: usize,
     pub(super) freed: FreedRuns,
     /// Directories of the spaces that it gives up.
     gone: Vec<PageRun>,
@@ -71,7 +79,9 @@ impl SpaceTx {
             alloc: alloc.clone(),
             root,
             mine: RunSet::default(),
+            new_segments: RunSet::default(),
             segments: BTreeMap::new(),
+            checksum_bytes: 0,
             freed: FreedRuns::default(),
             gone: Vec::new(),
             released: Vec::new(),
@@ -148,15 +158,11 @@ impl SpaceTx {
         self.reuse_released()?;
         let runs = staged.take_runs();
         let page_size = self.page_size() as u64;
-        let units = self.page_size() / super::UNIT;
-        let mut sums = staged.checksums.as_slice();
+        runs.iter().for_each(|run| self.new_segments.insert(*run));
         let mut bytes = staged.bytes.as_deref();
         let mut origins = staged.origins.as_deref().map(Origins::new);
         for run in &runs {
-            let (mine, rest) = sums.split_at((run.len as usize * units).min(sums.len()));
-            sums = rest;
-            let checksums = mine.to_vec();
-            self.segments.insert(run.start.0, NewSegment { run: *run, checksums, owner });
+            self.add_checksums(*run, owner, &mut staged.checksums)?;
             let Some(left) = &mut bytes else {
                 self.pages.add_segment(run.start, Given::Written);
                 continue;
@@ -173,6 +179,42 @@ impl SpaceTx {
             self.hold(&runs, bytes);
         }
         Ok(runs)
+    }
+
+    /// Adds the checksums of `run`, the next of `all`. Cost: none, or what [`SpaceTx::enter_now`]
+    /// costs for each 2 GiB of data.
+    fn add_checksums(&mut self, run: PageRun, owner: u64, all: &mut Checksums) -> Result<()> {
+        let units = self.page_size() / super::UNIT;
+        let most = self.pager().limits().checksum_bytes;
+        let step = (most / CHECKSUM_BYTES / units).max(1) as u64;
+        let mut at = run.start.0;
+        while at < run.end() {
+            let len = step.min(run.end() - at);
+            let checksums = all.take(len as usize * units)?;
+            self.checksum_bytes += checksums.len() * CHECKSUM_BYTES + SEGMENT_BYTES;
+            let owner = if at == run.start.0 { owner } else { 0 };
+            let part = PageRun::new(PageNo(at), len);
+            self.segments.insert(at, NewSegment { run: part, checksums, owner });
+            at += len;
+            if self.checksum_bytes > most {
+                self.enter_now()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters checksums into their info pages before the commit: memory has no room for more. The
+    /// commit cannot list the data, so it is synced first (rule 13). Cost: an info page for each
+    /// stretch of new segments.
+    fn enter_now(&mut self) -> Result<()> {
+        let class = std::mem::replace(&mut self.class, Class::Shrink);
+        let entered = apply::enter_segments(self);
+        self.class = class;
+        entered?;
+        self.segments.clear();
+        self.checksum_bytes = 0;
+        self.pages.sync_first();
+        Ok(())
     }
 
     /// Sees to it that `bytes`, those of `runs`, are written before the commit. Cost: none but
@@ -192,21 +234,35 @@ impl SpaceTx {
     /// None now; a page that is free already makes the commit fail.
     pub fn free_segment(&mut self, run: PageRun) -> Result<()> {
         let mut old = vec![run];
-        let units = self.page_size() / super::UNIT;
-        let touched: Vec<u64> = self
-            .segments
-            .values()
-            .filter(|s| s.run.start.0 < run.end() && run.start.0 < s.run.end())
-            .map(|s| s.run.start.0)
-            .collect();
-        for start in touched {
-            let Some(seg) = self.segments.remove(&start) else { continue };
-            let (from, to) = (start.max(run.start.0), seg.run.end().min(run.end()));
+        let own: Vec<PageRun> = self.new_segments.overlapping(run.start.0, run.end()).collect();
+        for part in own {
             // Logged bytes of pages given back could land on their next owner's data.
             if !mutation::is(Mutation::R13LoggedFree) {
                 self.pages.leave_the_log();
             }
-            self.release(PageRun::new(PageNo(from), to - from));
+            self.forget_checksums(part)?;
+            self.new_segments.remove(part);
+            self.release(part);
+            old = old.into_iter().flat_map(|r| cut(r, part.start.0, part.end())).collect();
+        }
+        old.into_iter().try_for_each(|run| self.freed.add(run, true))
+    }
+
+    /// Forgets the checksums of `run`, which this transaction added and gives back.
+    fn forget_checksums(&mut self, run: PageRun) -> Result<()> {
+        let units = self.page_size() / super::UNIT;
+        let before = self.segments.range(..run.start.0).next_back().map(|(start, _)| *start);
+        let inside = self.segments.range(run.start.0..run.end()).map(|(start, _)| *start);
+        let touched: Vec<u64> = before.into_iter().chain(inside).collect();
+        let mut entered = vec![run];
+        for start in touched {
+            let Some(seg) = self.segments.remove(&start) else { continue };
+            let (from, to) = (start.max(run.start.0), seg.run.end().min(run.end()));
+            if from >= to {
+                self.segments.insert(start, seg);
+                continue;
+            }
+            entered = entered.into_iter().flat_map(|r| cut(r, from, to)).collect();
             for (a, b) in [(seg.run.start.0, from), (to, seg.run.end())] {
                 if a < b {
                     let at = (a - seg.run.start.0) as usize * units;
@@ -219,9 +275,8 @@ impl SpaceTx {
                     self.segments.insert(a, part);
                 }
             }
-            old = old.into_iter().flat_map(|r| cut(r, from, to)).collect();
         }
-        old.into_iter().try_for_each(|run| self.freed.add(run, true))
+        entered.into_iter().try_for_each(|run| apply::uncount_segment(self, run))
     }
 
     /// Gives a run back later: some of it may be on its way to its place.
@@ -262,7 +317,7 @@ impl SpaceTx {
     /// # Errors
     /// As [`read_segment`](super::read_segment).
     pub fn read_segment(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        if !self.segments.is_empty() {
+        if self.new_segments.pages() > 0 {
             self.pages.write_held()?;
         }
         let disk = self.pager().volume.disk.clone();
@@ -288,7 +343,7 @@ impl SpaceTx {
 
     /// Whether nothing was changed, allocated or freed.
     pub fn is_unchanged(&self) -> bool {
-        self.pages.is_unchanged() && self.freed.is_empty() && self.segments.is_empty()
+        self.pages.is_unchanged() && self.freed.is_empty() && self.new_segments.pages() == 0
     }
 
     /// Pages that it has copied or made.
@@ -307,8 +362,7 @@ impl SpaceTx {
         let spaces = apply::write_directories(&mut self)?;
         let new = self.segments.values().map(|s| (s.run, s.checksums.as_slice()));
         self.pages.choose_way(new);
-        let segments = self.segments.values().map(|s| s.run);
-        let end = self.mine.iter().chain(segments).map(PageRun::end).max();
+        let end = self.mine.iter().chain(self.new_segments.iter()).map(PageRun::end).max();
         self.pages.ends_at(PageNo(end.unwrap_or(0)));
         if !mutation::is(Mutation::R39Waits) {
             self.freed.add_directories(std::mem::take(&mut self.gone));
@@ -316,8 +370,8 @@ impl SpaceTx {
         let before = self.alloc.hold_freed(&self.freed, spaces);
         match self.pages.commit() {
             Ok(lsn) => {
-                let segments = self.segments.values().map(|s| s.run);
-                let allocated: Vec<PageRun> = self.mine.iter().chain(segments).collect();
+                let allocated: Vec<PageRun> =
+                    self.mine.iter().chain(self.new_segments.iter()).collect();
                 self.alloc.committed(lsn, &allocated, &self.freed, spaces);
                 self.finished = true;
                 Ok((lsn, Installed(self)))
@@ -350,7 +404,7 @@ impl Drop for SpaceTx {
         let all = mutation::is(Mutation::R09Reservations) && self.freed.is_empty();
         if !self.finished || all {
             back.extend(self.mine.iter());
-            back.extend(self.segments.values().map(|s| s.run));
+            back.extend(self.new_segments.iter());
         }
         for run in back {
             // As in staging: a contradiction only keeps pages reserved until the close.

@@ -63,6 +63,8 @@ pub struct Limits {
     pub old_version_bytes: usize,
     /// Pages that a transaction holds in memory, at least two; it writes others before its commit.
     pub transaction_pages: usize,
+    /// Checksums of new segment data that a transaction, or a put before it, holds in memory.
+    pub checksum_bytes: usize,
     /// New pages and segment bytes of a commit beyond this go straight to its place and are synced
     /// while the log is, instead of passing through it (docs/recovery.md, "What is synced when").
     pub log_data_bytes: usize,

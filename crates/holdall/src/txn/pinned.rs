@@ -165,6 +165,7 @@ mod tests {
             dirty_pages: 16,
             old_version_bytes: 1 << 20,
             transaction_pages: 64,
+            checksum_bytes: 1 << 20,
             log_data_bytes: 1 << 16,
             map_reads: false,
             direct_reads: false,

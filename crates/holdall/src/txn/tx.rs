@@ -330,6 +330,11 @@ impl PageTx {
         self.new.leave_the_log();
     }
 
+    /// The volume is synced before the commit: not all of its new data can be listed.
+    pub fn sync_first(&mut self) {
+        self.new.sync_first();
+    }
+
     /// Takes over segment data that is to be written at `start` before the commit.
     pub fn hold(&mut self, start: PageNo, bytes: Vec<u8>) {
         self.new.hold(&self.pager, start, bytes);

@@ -119,12 +119,15 @@ struct Work<'a> {
     checkpointed: u64,
     /// Pages of the parts that an object may be cut into to move down.
     least_part: u64,
+    /// A joined piece for which there is no room may make the file longer, which is cut afterwards.
+    may_grow: bool,
 }
 
 impl Store {
     /// Puts the store in order while it runs: empties sparse heap pages, joins the pieces of
     /// objects that lie in several, gives free space back. Objects keep their ids, bytes and
-    /// versions. Needs no more space than the volume has; copies that share pieces are left.
+    /// versions. Where there is no room for a joined piece of up to 16 MiB, the file grows by that much for a
+    /// while, if it may; copies that share pieces are left.
     /// `progress` is called at each move, between the copy and the exchange, and may stop it; it
     /// may use the store.
     ///
@@ -204,6 +207,7 @@ impl<'a> Work<'a> {
             most_in_vain,
             checkpointed: 0,
             least_part: 1,
+            may_grow: true,
         }
     }
 

@@ -149,15 +149,16 @@ impl Work<'_> {
         room.map_or(Ok(()), |run| self.store.inner.alloc.unreserve(run))
     }
 
-    /// Reserves a free run of `pages` pages; `None` if none is as long.
+    /// Reserves a free run of `pages` pages; `None` if none is as long and the volume may not grow.
     fn find_room(&mut self, pages: u64) -> Result<Option<PageRun>> {
-        let inner = &self.store.inner;
-        let run = inner.alloc.reserve_at_hand(pages)?;
-        if run.is_none() && inner.alloc.has_new_waiting() {
-            self.checkpoint()?;
-            return self.store.inner.alloc.reserve_at_hand(pages);
+        let alloc = self.store.inner.alloc.clone();
+        if let Some(run) = alloc.reserve_to_move(pages, false)? {
+            return Ok(Some(run));
         }
-        Ok(run)
+        if alloc.has_new_waiting() {
+            self.checkpoint()?;
+        }
+        alloc.reserve_to_move(pages, self.may_grow)
     }
 
     /// Moves a piece of the object out from between free pages that with its own make a run of
@@ -196,7 +197,7 @@ impl Work<'_> {
             return Ok(false);
         }
         let page = self.store.inner.layout.page_size() as u64;
-        let run = self.store.inner.alloc.reserve_at_hand(piece.slice.pages(page))?;
+        let run = self.store.inner.alloc.reserve_to_move(piece.slice.pages(page), false)?;
         let Some(run) = run else { return Ok(false) };
         let (seen, range) = (&[*piece], piece.start..piece.end());
         let Some(staged) = kept(self.stage(&reader, &d, &range, run)) else { return Ok(false) };

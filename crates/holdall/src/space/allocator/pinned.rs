@@ -30,9 +30,19 @@ impl Pinned {
         runs.filter(|(freed, _)| *freed > lsn).map(|(_, run)| run.len).sum()
     }
 
-    /// Whether anything waits for a snapshot at `lsn`.
-    pub(super) fn waits_for(&self, lsn: Lsn) -> bool {
-        self.by_state.contains_key(&lsn)
+    /// Pages that one of the `open` states sees, these in order.
+    pub(super) fn all_pages(&self, open: &[Lsn]) -> u64 {
+        let seen = |state: &Lsn, freed: &Lsn| {
+            open.get(open.partition_point(|open| open < state)).is_some_and(|open| open < freed)
+        };
+        let all =
+            self.by_state.iter().flat_map(|(state, runs)| runs.iter().map(move |r| (state, r)));
+        all.filter(|(state, (freed, _))| seen(state, freed)).map(|(_, (_, run))| run.len).sum()
+    }
+
+    /// The oldest state that anything waits for.
+    pub(super) fn oldest(&self) -> Option<Lsn> {
+        self.by_state.keys().next().copied()
     }
 }
 
@@ -78,7 +88,7 @@ impl Allocator {
     }
 
     /// The states that open snapshots see, in order.
-    fn open_states(&self) -> Vec<Lsn> {
+    pub(super) fn open_states(&self) -> Vec<Lsn> {
         let open = self.pager.horizon.open_snapshots();
         let mut open: Vec<Lsn> = open.into_iter().map(|open| open.lsn).collect();
         open.sort_unstable();

@@ -156,12 +156,12 @@ impl Allocator {
         }
     }
 
-    /// Reserves one run of exactly `want` pages for a move, if one is free: the volume does not
-    /// grow, and nobody waits. At most [`Allocator::most_to_move`].
+    /// Reserves one run of exactly `want` pages for a move, if one is free, or by growth if it `may`
+    /// grow: nobody waits. At most [`Allocator::most_to_move`].
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Corrupt`].
-    pub fn reserve_at_hand(&self, want: u64) -> Result<Option<PageRun>> {
+    pub fn reserve_to_move(&self, want: u64, mut may: bool) -> Result<Option<PageRun>> {
         if want == 0 || want > u64::from(self.layout.space_pages()) {
             return Ok(None);
         }
@@ -172,8 +172,16 @@ impl Allocator {
                 self.moves(&mut s, run);
                 return Ok(Some(run));
             }
-            if !self.fill_hole(&mut s, want, want)? {
+            if self.fill_hole(&mut s, want, want)? {
+                continue;
+            }
+            if !may || self.allowed(&mut s, Class::Data)? < want || !self.may_grow(&s, want) {
                 return Ok(None);
+            }
+            may = false;
+            match self.grow(&mut s, want) {
+                Err(Error::Full(_)) => return Ok(None),
+                other => other?,
             }
         }
     }

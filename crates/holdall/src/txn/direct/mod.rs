@@ -96,6 +96,14 @@ impl NewData {
         self.logged.clear();
     }
 
+    /// Some of it cannot be listed.
+    pub(super) fn sync_first(&mut self) {
+        self.leave_the_log();
+        if !mutation::is(Mutation::R13Entered) {
+            self.way = Way::SyncedFirst;
+        }
+    }
+
     /// Adds segment data at `start`.
     pub(super) fn add_segment(&mut self, start: PageNo, given: Given<'_>) {
         let fits = self.way == Way::Logged && self.logged.add(start, given, self.most);
