@@ -16,7 +16,7 @@ fn quiet() -> Options {
     Options::default().background(false)
 }
 
-/// Replaces so many objects of 1 MiB, of different names, each so often.
+/// Replaces objects of 1 MiB with different names, each the same number of times.
 fn replace_all(store: &Store, objects: usize, times: usize) {
     for n in 0..times {
         for object in 0..objects {

@@ -59,7 +59,7 @@ impl Checksums {
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let size = self.pager.page_size();
-            // Where there is no room they stay in memory.
+            // Without room they stay in memory.
             let Some(run) = self.alloc.reserve_scratch(rest.len().div_ceil(size) as u64)? else {
                 break;
             };
