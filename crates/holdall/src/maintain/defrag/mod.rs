@@ -126,10 +126,9 @@ struct Work<'a> {
 impl Store {
     /// Puts the store in order while it runs: empties sparse heap pages, joins the pieces of
     /// objects that lie in several, gives free space back. Objects keep their ids, bytes and
-    /// versions. Where there is no room for a joined piece of up to 16 MiB, the file grows by that much for a
-    /// while, if it may; copies that share pieces are left.
-    /// `progress` is called at each move, between the copy and the exchange, and may stop it; it
-    /// may use the store.
+    /// versions. For a joined piece of up to 16 MiB without room the file grows, if it may, and is
+    /// cut again; copies that share pieces are left. `progress` is called at each move, between
+    /// the copy and the exchange, and may stop it; it may use the store.
     ///
     /// Cost: reads all handles and the records of objects; reads and writes once what it moves,
     /// in transactions of 16 KiB of records, or up to 16 MiB of an object's bytes written before.
