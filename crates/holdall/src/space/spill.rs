@@ -88,7 +88,7 @@ impl SpaceTx {
 
     /// Allocates pages that will be given back soon: who moves pages to the front needs not care.
     fn take_anywhere(&mut self, want: u64) -> Result<PageRun> {
-        let run = self.alloc.reserve_pages(want, Near::Anywhere, self.class())?;
+        let run = self.alloc.reserve_pages(want, Near::Anywhere, self.image_class())?;
         self.mine.insert(run);
         Ok(run)
     }

@@ -58,6 +58,8 @@ pub struct SpaceTx {
     /// What it allocated is being entered into the directories.
     pub(super) settled: bool,
     class: Class,
+    /// Whether it changed anything for another reason than to make more free than it takes.
+    grows: bool,
     /// Pages that it takes lie before the second of these; from the first on is none free.
     below: Option<(u64, u64)>,
     finished: bool,
@@ -90,6 +92,7 @@ impl SpaceTx {
             room_from: 0,
             settled: false,
             class: Class::Pages,
+            grows: false,
             below: None,
             finished: false,
         })
@@ -124,6 +127,16 @@ impl SpaceTx {
     /// Says of whom its requests are from now on.
     pub fn set_class(&mut self, class: Class) {
         self.class = class;
+    }
+
+    /// All is done but to enter what changed: that is of whom the changes were.
+    pub fn wind_up(&mut self) {
+        self.class = self.image_class();
+    }
+
+    /// Of whom its requests for images are: only what removes may have the reserve for them.
+    pub(super) fn image_class(&self) -> Class {
+        if self.grows { Class::Pages } else { Class::Shrink }
     }
 
     /// From here on it takes single pages before page `line` only: it moves what lies behind.
@@ -434,6 +447,7 @@ impl PageRead for SpaceTx {
 
 impl PageWrite for SpaceTx {
     fn page_mut(&mut self, page: PageNo, kind: PageKind) -> Result<&mut [u8]> {
+        self.grows |= self.class != Class::Shrink;
         if !self.pages.holds(page) {
             self.make_room()?;
             self.touch(page, kind)?;

@@ -478,6 +478,7 @@ impl ObjectsMut {
             // Later there is no way back.
             self.inner.check_names()?;
         }
+        tx.wind_up();
         for (name, c, entry) in self.opened.iter() {
             // One that was only looked at takes no part of the limit of changed pages.
             if !c.is_small() && large(&tx, c.number, c.page)? != *c {
