@@ -187,10 +187,10 @@ pub enum Mutation {
     R38Entered,
     /// Rule 38: scratch is given back once no snapshot reads any of it.
     R38Freed,
-    /// Rule 39: the directory of a space that was given up waits as a freed page does.
-    R39Waits,
     /// Rule 39: a space that comes again meanwhile keeps its directory.
     R39Kept,
+    /// Rule 39: the directory of a space that was given up waits as a freed page does.
+    R39Waits,
     /// Rule 50: what small collections count follows their records.
     R50Counts,
     /// Rule 50: a record among small collections' has its collection's number.

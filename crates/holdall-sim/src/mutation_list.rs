@@ -378,16 +378,16 @@ pub const ALL: &[Entry] = &[
         "scratch is given back once no snapshot reads any of it.",
     ),
     entry(
-        Mutation::R39Waits,
-        "39-waits",
-        "the directory of a space that was given up waits as a freed page does.",
-        Shows::Never("no reader reads a directory; tests/moves_down.rs has the file's length."),
-    ),
-    entry(
         Mutation::R39Kept,
         "39-kept",
         "a space that comes again meanwhile keeps its directory.",
         Shows::Never("only a check of an older state reads the directory that it had then."),
+    ),
+    entry(
+        Mutation::R39Waits,
+        "39-waits",
+        "the directory of a space that was given up waits as a freed page does.",
+        Shows::Never("no reader reads a directory; tests/moves_down.rs has the file's length."),
     ),
     usually(
         Mutation::R50Counts,
