@@ -69,14 +69,28 @@ fn given_up(rng: &mut SmallRng, page: u32) -> Vec<Op> {
     let mut ops = vec![Op::Heal, all(rng, one, 1), all(rng, other, 1)];
     ops.extend((0..6).map(|name| commit(vec![put(rng, LARGE, name, 60 * page)])));
     let gone = (0..12).map(|name| TxOp::DeleteName { coll: LARGE, name });
-    ops.push(Op::OpenReader { newest: true });
-    ops.extend([commit(gone.collect()), Op::Defrag(Vec::new())]);
+    // Before, it sees what lay there; afterwards, the directories alone.
+    if rng.random_bool(0.5) {
+        ops.push(Op::OpenReader { newest: true });
+        ops.push(commit(gone.collect()));
+    } else {
+        ops.extend([commit(gone.collect()), Op::Checkpoint, Op::Checkpoint]);
+        ops.push(Op::OpenReader { newest: true });
+    }
+    ops.push(Op::Defrag(Vec::new()));
+    if rng.random_bool(0.3) {
+        ops.push(Op::Crash(crash(rng)));
+    }
     ops.extend([all(rng, one, 9), all(rng, other, 9)]);
     ops.push(commit(vec![put(rng, LARGE, 1, 500 * page)]));
     ops.extend([Op::Wait, Op::CheckReader(rng.random()), Op::Check]);
     let gone = (0..12).map(|name| TxOp::DeleteName { coll: LARGE, name });
     ops.extend([commit(gone.collect()), Op::Defrag(Vec::new())]);
-    ops.push(if rng.random_bool(0.5) { Op::Close(None) } else { Op::Wait });
+    ops.push(match rng.random_range(0..3) {
+        0 => Op::Close(None),
+        1 => Op::Wait,
+        _ => Op::Crash(crash(rng)),
+    });
     ops
 }
 

@@ -226,7 +226,7 @@ pub const ACTORS: [Row; COUNT] = [
         Actor::Spill,
         "transaction that writes images",
         (
-            "As a put; what it spills lies in pages that are reserved, and nobody looks for it there.",
+            "As a put; what it spills lies in reserved pages, where nobody looks. Info pages may change first.",
             "whatever writes, under transaction_bytes",
         ),
         &[

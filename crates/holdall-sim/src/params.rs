@@ -33,6 +33,8 @@ pub struct Tuning {
     pub dirty_pages: usize,
     /// Bytes of changed pages that a transaction keeps in memory.
     pub transaction_bytes: usize,
+    /// Bytes of checksums that a transaction keeps in memory.
+    pub checksum_bytes: usize,
     /// Bytes of old page versions for snapshots.
     pub old_version_bytes: usize,
     /// Bytes of freed space for snapshots.
@@ -80,6 +82,12 @@ impl Tuning {
             dirty_pages: *[16, 24, 64, 1000, 4096].choose(rng).unwrap_or(&64),
             // A third of the openings: two pages.
             transaction_bytes: if growth == 1 { 2 * page_size } else { 32 << 20 },
+            // Half of the openings: a few checksums, or none.
+            checksum_bytes: match pages {
+                1 => 0,
+                2 | 1000 => 512,
+                _ => 2 << 20,
+            },
             old_version_bytes: old,
             // Memory alone gives no snapshot up.
             pinned_bytes: if old == 0 { Some(0) } else { None },
@@ -133,6 +141,7 @@ impl Params {
                 cache_bytes: 4096,
                 dirty_pages: 64,
                 transaction_bytes: 32 << 20,
+                checksum_bytes: 2 << 20,
                 old_version_bytes: UNBOUNDED,
                 pinned_bytes: None,
                 log_bytes: 64 << 10,
@@ -158,6 +167,7 @@ impl Params {
             .tuning(|set| set.space_pages(self.space_pages))
             .cache_bytes(t.cache_bytes)
             .tuning(|set| set.dirty_pages(t.dirty_pages).transaction_bytes(t.transaction_bytes))
+            .tuning(|set| set.checksum_bytes(t.checksum_bytes))
             .old_version_bytes(t.old_version_bytes)
             .pinned_bytes(t.pinned_bytes)
             .tuning(|set| {

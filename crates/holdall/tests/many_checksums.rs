@@ -14,7 +14,7 @@ fn options() -> Options {
     Options::default()
         .page_size(4096)
         .background(false)
-        .tuning(|t| t.transaction_bytes(64 << 10).log_bytes(1 << 20).dirty_pages(256))
+        .tuning(|t| t.checksum_bytes(4 << 10).log_bytes(1 << 20).dirty_pages(256))
 }
 
 fn bytes(rng: &mut SmallRng, len: usize) -> Vec<u8> {

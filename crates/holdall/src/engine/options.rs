@@ -282,7 +282,7 @@ impl Options {
             cache_bytes: self.cache_bytes,
             dirty_pages: self.dirty_pages(),
             transaction_pages: self.transaction_pages(),
-            checksum_bytes: self.tuning.transaction_bytes / 16,
+            checksum_bytes: self.tuning.checksum_bytes,
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.tuning.log_data_bytes,
             map_reads: self.map_reads,

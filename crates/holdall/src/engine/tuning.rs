@@ -30,6 +30,7 @@ pub struct Tuning {
     pub(crate) space_pages: Option<u32>,
     pub(crate) dirty_pages: Option<usize>,
     pub(crate) transaction_bytes: usize,
+    pub(crate) checksum_bytes: usize,
     pub(crate) log_bytes: u64,
     pub(crate) log_data_bytes: usize,
     pub(crate) growth_bytes: u64,
@@ -50,6 +51,7 @@ impl Default for Tuning {
             space_pages: None,
             dirty_pages: None,
             transaction_bytes: 32 << 20,
+            checksum_bytes: 2 << 20,
             log_bytes: 64 << 20,
             log_data_bytes: 128 << 10,
             growth_bytes: 256 << 10,
@@ -85,6 +87,13 @@ impl Tuning {
     /// of `log_bytes`. What is beyond is written before the commit.
     pub fn transaction_bytes(mut self, bytes: usize) -> Self {
         self.transaction_bytes = bytes;
+        self
+    }
+
+    /// Bytes of checksums of new data that a transaction keeps in memory, and each object that is
+    /// staged, four for each 4 KiB; at most 1 GiB. Default: 2 MiB. What is beyond lies in the file.
+    pub fn checksum_bytes(mut self, bytes: usize) -> Self {
+        self.checksum_bytes = bytes;
         self
     }
 
@@ -203,6 +212,7 @@ impl Tuning {
         bounded("first_log_bytes", self.first_log_bytes, 8 * BLOCK as u64, MOST_BYTES)?;
         bounded("log_data_bytes", self.log_data_bytes as u64, 0, MOST_LOG_DATA)?;
         bounded("transaction_bytes", self.transaction_bytes as u64, 0, MOST_LOG_DATA)?;
+        bounded("checksum_bytes", self.checksum_bytes as u64, 0, MOST_LOG_DATA)?;
         bounded("growth_bytes", self.growth_bytes, 0, MOST_BYTES)
     }
 
