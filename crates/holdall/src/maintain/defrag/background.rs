@@ -121,7 +121,6 @@ fn round(
     };
     let mut work = Work::new(store, options, &mut progress);
     work.most_in_vain = MOST_IN_VAIN;
-    work.may_grow = false;
     if work.empty_heaps()?.is_continue() && options.join {
         return work.join_segments(index, ROUND_PAGES);
     }

@@ -161,6 +161,8 @@ impl Store {
         let disk = self.inner.pager.volume.disk.clone();
         let blocks = || disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e));
         let mut work = Work::new(self, *options, progress);
+        // Else the pieces are cut again for the file's length.
+        work.may_grow = disk.can_punch();
         work.report.blocks_before = blocks()?;
         self.inner.bring_home_for_maintenance()?;
         empty_all_dropped(&self.inner)?;
@@ -206,7 +208,7 @@ impl<'a> Work<'a> {
             most_in_vain,
             checkpointed: 0,
             least_part: 1,
-            may_grow: true,
+            may_grow: false,
         }
     }
 
