@@ -134,6 +134,7 @@ mod heap;
 mod images;
 mod log;
 mod maintain;
+mod metrics;
 mod names;
 mod object;
 mod page_map;
@@ -154,10 +155,13 @@ pub use holdall_core::{Busy, Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::{FileId, Storage};
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
+pub use metrics::Distribution;
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use read::{Entry, Fetched, Items, Listed, Listing, Located, NameIter, Object, Reader, Values};
-pub use store::{Checkpoints, CollectionStat, Elsewhere, Fullness, ReaderStat, Store, StoreStat};
+pub use store::{
+    Checkpoints, CollectionStat, Elsewhere, Fullness, Metrics, ReaderStat, Store, StoreStat,
+};
 pub use txn::{Cancel, Wait};
 pub use write::{
     CollectionMut, Durability, ObjectMut, ObjectWriter, ObjectsMut, PutMode, PutOptions,

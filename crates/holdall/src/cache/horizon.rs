@@ -8,6 +8,7 @@
 
 use super::threads::thread_number;
 use super::times::Times;
+use crate::metrics::Event;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::forks;
@@ -114,6 +115,7 @@ pub struct Horizon {
     checkpoint: AtomicU64,
     /// When commits were made.
     times: Mutex<Times>,
+    given_up: AtomicU64,
     /// As [`forks`] was when the store was opened.
     forks: u32,
 }
@@ -148,6 +150,7 @@ impl Horizon {
             newest: AtomicU64::new(visible.0),
             checkpoint: AtomicU64::new(FREE),
             times: Mutex::default(),
+            given_up: AtomicU64::new(0),
             forks: forks(),
         }
     }
@@ -357,9 +360,17 @@ impl Horizon {
         }
     }
 
+    /// Snapshots that were given up.
+    pub fn given_up(&self) -> u64 {
+        self.given_up.load(Relaxed)
+    }
+
     /// Gives up all snapshots at `lsn`.
     pub fn give_up(&self, lsn: Lsn) {
         let age = self.times.lock().since_replaced(lsn);
+        let open = self.snapshots().filter(|open| *open == lsn).count();
+        self.given_up.fetch_add(open as u64, Relaxed);
+        Event::Expiry { snapshots: open as u64, age }.tell();
         for slot in &self.slots {
             if slot.lsn.load(SeqCst) == lsn.0 {
                 slot.killed.set(age);

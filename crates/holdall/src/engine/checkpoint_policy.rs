@@ -125,7 +125,7 @@ impl Inner {
     pub(crate) fn after_commit(&self) -> Result<()> {
         if let Err(e) = self.bound_pinned() {
             // As below: the commit has happened.
-            self.note_background_error(&e);
+            self.note_background_error("giving up readers", &e);
         }
         if self.options.background && self.alloc.has_spare_waiting() {
             self.ask_to_give_back();
@@ -134,7 +134,7 @@ impl Inner {
             if self.options.background {
                 self.ask_to_give_back();
             } else if let Err(e) = self.bring_home_a_few() {
-                self.note_background_error(&e);
+                self.note_background_error("bringing pages home", &e);
             }
         }
         let wanted = self.wants_checkpoint().filter(|_| self.options.tuning.auto_checkpoint);
@@ -146,7 +146,7 @@ impl Inner {
             self.ask_for_checkpoint();
         } else if let Err(e) = self.checkpoint(cause) {
             // The commit has happened: the next one meets the cause, as with a thread.
-            self.note_background_error(&e);
+            self.note_background_error("checkpoint", &e);
             if mutation::is(Mutation::R09AfterCommit) {
                 return Err(e);
             }

@@ -78,7 +78,7 @@ impl Inner {
         if self.alloc.has_spare_waiting()
             && let Err(e) = self.checkpoint(Cause::Maintenance)
         {
-            self.note_background_error(&e);
+            self.note_background_error("checkpoint", &e);
         }
         self.try_to_give_back(GiveBack::PACED);
         self.has_spare()
@@ -93,7 +93,7 @@ impl Inner {
             && self.has_large_log()
             && let Err(e) = self.shrink_log()
         {
-            self.note_background_error(&e);
+            self.note_background_error("making the log smaller", &e);
         }
         self.has_large_log()
     }

@@ -38,7 +38,7 @@ impl Inner {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(e) => {
-                    self.note_background_error(&e);
+                    self.note_background_error("bringing pages home", &e);
                     return false;
                 }
             }

@@ -26,6 +26,7 @@ use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
 use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
+use crate::metrics::Event;
 use crate::space::{Allocator, holds_pages};
 use crate::txn::{self, Cause, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
@@ -95,6 +96,25 @@ impl LogFile {
     }
 }
 
+/// What failed while no caller waited for it.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(Mutex<(u64, Option<String>)>);
+
+impl Failures {
+    /// Counts one more.
+    pub(crate) fn note(&self, what: &str, e: &Error) {
+        let why = e.to_string();
+        Event::Failure { what, why: &why }.tell();
+        let mut all = self.0.lock();
+        *all = (all.0 + 1, Some(format!("{what}: {why}")));
+    }
+
+    /// How many there were, and the last one.
+    pub(crate) fn all(&self) -> (u64, Option<String>) {
+        self.0.lock().clone()
+    }
+}
+
 /// Requests to the store's own threads.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundRequests {
@@ -142,6 +162,8 @@ pub struct Inner {
     pub(crate) compactor: OnceLock<Compactor>,
     /// Where bringing pages home goes on.
     home_from: AtomicU64,
+    /// What failed in the background.
+    pub(crate) failures: Failures,
     next_unique: AtomicU64,
     unique_ceiling: AtomicU64,
     process: u32,
@@ -215,6 +237,7 @@ impl Inner {
             gave_back: Mutex::default(),
             compactor: OnceLock::new(),
             home_from: AtomicU64::new(0),
+            failures: Failures::default(),
             next_unique: AtomicU64::new(sb.unique_ceiling),
             unique_ceiling: AtomicU64::new(sb.unique_ceiling),
             process: std::process::id(),
@@ -260,7 +283,8 @@ impl Inner {
     }
 
     /// Remembers why a background thread failed, so that the next commit says so.
-    pub(crate) fn note_background_error(&self, e: &Error) {
+    pub(crate) fn note_background_error(&self, what: &str, e: &Error) {
+        self.failures.note(what, e);
         match e {
             // A failed sync of the volume is passed on to the log as it is.
             Error::Poisoned(_) => drop(self.pager.check_poison()),

@@ -12,6 +12,7 @@
 //! it (rule 1); after a failed write or sync nothing is acknowledged any more (rule 6).
 
 use super::io_error;
+use crate::metrics::{Event, Recorder};
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
@@ -21,6 +22,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 /// What identifies a log and where it begins.
 #[derive(Debug, Clone)]
@@ -80,6 +82,21 @@ pub struct Log {
     landed: Condvar,
     poison: Mutex<Option<String>>,
     groups: AtomicU64,
+    /// What is told of its work.
+    pub times: LogTimes,
+}
+
+/// Figures of a log's work.
+#[derive(Debug, Default)]
+pub struct LogTimes {
+    /// Commits of each durable group.
+    pub(crate) group_commits: Recorder,
+    /// Bytes of all groups.
+    pub(crate) bytes: AtomicU64,
+    /// Nanoseconds of the writes and syncs of each group.
+    pub(crate) writes: Recorder,
+    /// Nanoseconds that callers waited for commits that were not durable yet.
+    pub(crate) waits: Recorder,
 }
 
 /// The right to append one commit; the LSN is fixed, nothing else can be appended meanwhile.
@@ -152,6 +169,7 @@ impl Log {
             landed: Condvar::new(),
             poison: Mutex::new(None),
             groups: AtomicU64::new(0),
+            times: LogTimes::default(),
         }
     }
 
@@ -220,8 +238,13 @@ impl Log {
     /// [`Error::Poisoned`] if the write or sync failed, now or earlier.
     pub fn wait_durable(&self, lsn: Lsn, data: &dyn DataFile) -> Result<()> {
         let mut state = self.state.lock();
+        if state.durable >= lsn {
+            return Ok(());
+        }
+        let begun = Instant::now();
         loop {
             if state.durable >= lsn {
+                self.times.waits.record_since(begun);
                 return Ok(());
             }
             self.check_poison()?;
@@ -269,12 +292,13 @@ impl Log {
         };
         let blocks = format::blocks_for(payload.len());
         state.group = Lsn(start.0 + (blocks * BLOCK) as u64);
-        state.commits = 0;
+        let commits = std::mem::take(&mut state.commits);
         // All of it was written before its commit was appended.
         let in_place = std::mem::take(&mut state.listed_bytes) > 0;
         state.in_flight = true;
         drop(state);
 
+        let begun = Instant::now();
         let ticket = in_place.then(|| data.ask_for_sync());
         let bytes = aligned(&mut memory, blocks * BLOCK);
         let sum = format::build_group_into(&header, &payload, bytes);
@@ -295,6 +319,9 @@ impl Log {
         let mut state = self.state.lock();
         state.in_flight = false;
         if done.is_ok() {
+            self.times.group_commits.record(commits);
+            self.times.bytes.fetch_add((blocks * BLOCK) as u64, Relaxed);
+            self.times.writes.record_since(begun);
             self.groups.fetch_add(1, Relaxed);
             state.durable = Lsn(start.0 + (blocks * BLOCK) as u64);
             state.last_in_place = in_place;
@@ -385,7 +412,11 @@ impl Log {
 
     /// Stops all commits from now on.
     pub fn set_poison(&self, why: &str) {
-        self.poison.lock().get_or_insert_with(|| why.to_owned());
+        let mut poison = self.poison.lock();
+        if poison.is_none() {
+            Event::Poison { why }.tell();
+            *poison = Some(why.to_owned());
+        }
     }
 
     /// # Errors

@@ -159,6 +159,7 @@ pub(crate) fn find(
     (handles, names): (&HandleTable, Option<Names>),
     all: &mut [Lookup<'_>],
 ) {
+    pages.count(all.len());
     to_leaves(pages, names, all);
     to_handles(pages, handles, all);
     let alone = all.len() == 1;

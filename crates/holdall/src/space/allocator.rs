@@ -23,6 +23,7 @@ pub use holes::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
 
 use super::freed::FreedRuns;
+use crate::metrics::Event;
 use crate::txn::{Pager, io_error};
 use holdall_core::buddy::{BuddyTree, SuperDirectory};
 use holdall_core::mutation::{self, Mutation};
@@ -276,7 +277,10 @@ impl Allocator {
                 return Err(Error::Full(format!("the store may have {limit} bytes at most")));
             }
             match self.pager.volume.grow(to * size) {
-                Ok(()) => return self.set_volume_pages(s, to),
+                Ok(()) => {
+                    Event::Growth { bytes: to * size }.tell();
+                    return self.set_volume_pages(s, to);
+                }
                 Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
                     s.refused = s.refused.min(to - s.volume_pages);
                 }

@@ -3,6 +3,7 @@
 //! Owns: [`Store`], the handle that users share between threads.
 
 mod fullness;
+mod metrics;
 mod open;
 mod own_files;
 mod read_once;
@@ -11,6 +12,7 @@ mod threads;
 
 pub use crate::txn::{Checkpoints, Elsewhere};
 pub use fullness::Fullness;
+pub use metrics::Metrics;
 pub(crate) use open::open_error;
 pub use stat::{CollectionStat, ReaderStat, StoreStat};
 
@@ -182,7 +184,7 @@ impl Store {
         self.inner.pager.horizon.check_fork()?;
         if let Err(e) = self.inner.flush_overdue() {
             // Reading goes on; the next commit meets the cause.
-            self.inner.note_background_error(&e);
+            self.inner.note_background_error("flush", &e);
         }
         loop {
             match self.views.open(&self.inner, newest) {

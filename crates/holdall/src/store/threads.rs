@@ -112,7 +112,7 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
         let Some(cause) = inner.wants_checkpoint() else { continue };
         if let Err(e) = inner.checkpoint(cause) {
             // The next commit meets the cause; a full disk or a poisoned store is reported there.
-            inner.note_background_error(&e);
+            inner.note_background_error("checkpoint", &e);
         }
         spare = inner.has_spare() || inner.has_large_log() || inner.has_images();
     }
@@ -140,7 +140,7 @@ fn drops(inner: &Weak<Inner>, shared: &Shared) {
             Ok(false) => {}
             // It stays in the list. A closed store is opened again some day.
             Err(Error::Invalid(_)) => {}
-            Err(e) => inner.note_background_error(&e),
+            Err(e) => inner.note_background_error("emptying what was dropped", &e),
         }
     }
 }
@@ -167,7 +167,7 @@ fn flushes(inner: &Weak<Inner>, shared: &Shared, defer: Duration) {
         drop(w);
         let Some(inner) = inner.upgrade() else { return };
         if let Err(e) = inner.flush_unawaited() {
-            inner.note_background_error(&e);
+            inner.note_background_error("flush", &e);
         }
     }
 }

@@ -41,6 +41,21 @@ pub struct Checkpoints {
     pub pages: u64,
 }
 
+impl Cause {
+    /// In a word.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::DirtyPages => "dirty pages",
+            Self::Copies => "copies",
+            Self::Waiting => "waiting space",
+            Self::Space => "space",
+            Self::Maintenance => "maintenance",
+            Self::Call => "call",
+        }
+    }
+}
+
 impl Checkpoints {
     /// Counts one more.
     pub(super) fn count(&mut self, cause: Cause) {

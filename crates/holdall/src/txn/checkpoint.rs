@@ -8,12 +8,13 @@
 //! superblock with the new replay position, and only then reuse of log and space.
 
 use super::{Cause, Pager};
+use crate::metrics::Event;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Lsn, PageNo, PageRef, PageRun, Result};
 use holdall_io::WriteOut;
 use parking_lot::MutexGuard;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -36,6 +37,8 @@ pub struct CheckpointRun<'a> {
     sent: usize,
     /// The run that it works on.
     leaving: Option<PageRun>,
+    cause: Cause,
+    begun: Instant,
     _one: MutexGuard<'a, ()>,
 }
 
@@ -78,6 +81,8 @@ impl Pager {
             next: 0,
             sent: 0,
             leaving: None,
+            cause,
+            begun: Instant::now(),
             _one: one,
         })
     }
@@ -213,6 +218,10 @@ impl CheckpointRun<'_> {
         })?;
         self.pager.log.release(lsn, written.sequence);
         self.pager.copied.lock().released(lsn);
+        self.pager.checkpoint_times.record_since(self.begun);
+        let (cause, pages, took) =
+            (self.cause.name(), self.pages.len() as u64, self.begun.elapsed());
+        Event::Checkpoint { cause, pages, took }.tell();
         self.stage = Stage::Done;
         Ok(())
     }

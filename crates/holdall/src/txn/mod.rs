@@ -37,6 +37,7 @@ use crate::cache::horizon::{Horizon, Needed, Registration};
 use crate::cache::pool::{Pool, PoolStats, Reading};
 use crate::images::Images;
 use crate::log::Log;
+use crate::metrics::{Distribution, Looks, Recorder};
 use direct::{Copied, WriteBehind};
 use holdall_core::page::PageKind;
 use holdall_core::{Busy, Error, Lsn, PageNo, PageRef, Result};
@@ -95,9 +96,22 @@ pub struct Pager {
     above: Above,
     trees: Trees,
     old: OldVersions,
+    /// Lookups of objects.
+    pub looks: Looks,
+    checkpoint_times: Recorder,
 }
 
 impl Pager {
+    /// Nanoseconds that transactions waited for others.
+    pub fn writer_waits(&self) -> Distribution {
+        self.writer.waits()
+    }
+
+    /// Nanoseconds of checkpoints.
+    pub fn checkpoint_times(&self) -> Distribution {
+        self.checkpoint_times.load()
+    }
+
     /// A pager over a recovered volume; `log` begins where replay would.
     pub fn new(volume: Volume, log: Log, limits: Limits) -> Self {
         let start = log.durable();
@@ -115,6 +129,8 @@ impl Pager {
             above: Above::default(),
             trees: Trees::default(),
             old: OldVersions::default(),
+            looks: Looks::default(),
+            checkpoint_times: Recorder::default(),
         }
     }
 

@@ -14,9 +14,10 @@
 
 use super::Snapshot;
 use crate::cache::index::Pin;
+use crate::cache::thread_number;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{PageNo, PageRead, PageRef, Result};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 /// Pages of a snapshot for one lookup, or for several that go on side by side.
@@ -24,6 +25,9 @@ pub struct Pinned<'a> {
     snapshot: &'a Snapshot,
     /// None while a page is read from disk.
     pin: RefCell<Option<Pin>>,
+    /// Lookups, and pages in memory that they looked at.
+    lookups: Cell<u32>,
+    looks: Cell<u32>,
 }
 
 impl Snapshot {
@@ -33,8 +37,10 @@ impl Snapshot {
     /// Those of `f`; [`holdall_core::Error::SnapshotTooOld`] if the snapshot was given up.
     #[inline]
     pub fn pinned<T>(&self, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
-        let pages = Pinned { snapshot: self, pin: RefCell::new(Some(Pin::new())) };
+        let pin = RefCell::new(Some(Pin::new()));
+        let pages = Pinned { snapshot: self, pin, lookups: Cell::new(0), looks: Cell::new(0) };
         let result = f(&pages);
+        self.seen.pager.looks.add(thread_number(), pages.lookups.get(), pages.looks.get());
         // Looked at after the last read: pages may have gone while it ran.
         self.check()?;
         result
@@ -42,6 +48,12 @@ impl Snapshot {
 }
 
 impl Pinned<'_> {
+    /// Notes that so many objects are looked up.
+    #[inline]
+    pub fn count(&self, lookups: usize) {
+        self.lookups.set(self.lookups.get() + lookups as u32);
+    }
+
     /// A page that is not in memory. A look around this one, which has bytes under the pin,
     /// keeps it.
     #[cold]
@@ -130,6 +142,7 @@ impl PageRead for Pinned<'_> {
     ) -> Result<T> {
         let pin = self.pin.borrow();
         if let Some(bytes) = self.in_memory(page, pin.as_ref()) {
+            self.looks.set(self.looks.get() + 1);
             return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
         }
         drop(pin);

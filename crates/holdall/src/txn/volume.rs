@@ -7,6 +7,7 @@
 //! call, so all its own writes have returned by then.
 
 use crate::log::{DataFile, io_error};
+use crate::metrics::{Distribution, Recorder};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, PageRun, Result};
@@ -14,6 +15,7 @@ use holdall_io::{Disk, WriteOut};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Instant;
 
 #[derive(Debug, Default)]
 struct Syncs {
@@ -41,6 +43,7 @@ pub struct Volume {
     finished: Condvar,
     wanted: Condvar,
     superblock: Mutex<Slotted>,
+    sync_times: Recorder,
 }
 
 /// What the slots hold.
@@ -69,6 +72,7 @@ impl Volume {
             finished: Condvar::new(),
             wanted: Condvar::new(),
             superblock: Mutex::new(Slotted { newest: superblock, older }),
+            sync_times: Recorder::default(),
         }
     }
 
@@ -85,6 +89,11 @@ impl Volume {
     pub fn sync(&self) -> Result<()> {
         let mine = self.syncs.lock().started + 1;
         self.wait_synced(mine)
+    }
+
+    /// Nanoseconds of its syncs.
+    pub fn sync_times(&self) -> Distribution {
+        self.sync_times.load()
     }
 
     /// Asks the store's syncing thread, if there is one, for a sync that covers every write
@@ -116,11 +125,12 @@ impl Volume {
             s.running = true;
             s.started += 1;
             drop(s);
-            let len = self.len.load(SeqCst);
+            let (len, begun) = (self.len.load(SeqCst), Instant::now());
             let result = self.disk.sync();
             s = self.syncs.lock();
             s.running = false;
             if result.is_ok() {
+                self.sync_times.record_since(begun);
                 s.durable_len = s.durable_len.max(len);
             }
             match result {

@@ -98,7 +98,9 @@ fn rounds(store: &WeakStore, options: DefragOptions, shared: &Both) {
         }
         groups = Some(now);
         // What went wrong meets the next commit, or the next round.
-        let _ = round(&store, options, &mut index, shared);
+        if let Err(e) = round(&store, options, &mut index, shared) {
+            store.inner.failures.note("defragmentation", &e);
+        }
     }
 }
 

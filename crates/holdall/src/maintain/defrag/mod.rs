@@ -18,6 +18,7 @@ pub(crate) use lower::line;
 
 use crate::engine::GaveBack;
 use crate::engine::give_back::GiveBack;
+use crate::metrics::Event;
 use crate::store::Store;
 use crate::txn::Cause;
 use crate::write::empty_all_dropped;
@@ -187,6 +188,8 @@ impl Store {
         let mut report = work.report;
         report.gave_back = gave_back;
         report.blocks_after = blocks()?;
+        let (bytes, stopped) = (report.moved.bytes(), report.stopped);
+        Event::Defragmentation { bytes, stopped }.tell();
         Ok(report)
     }
 }

@@ -16,6 +16,7 @@ mod waiting;
 
 pub use waiting::{Cancel, Wait, Waiting};
 
+use crate::metrics::{Distribution, Recorder};
 use holdall_core::{Busy, Error, Result};
 use holder::Holder;
 use parking_lot::{Mutex, MutexGuard};
@@ -42,6 +43,8 @@ struct Shared {
     state: AtomicU32,
     holder: Holder,
     queue: Arc<Mutex<Queue>>,
+    /// Nanoseconds that those waited who got it.
+    waits: Recorder,
 }
 
 /// The lock, held.
@@ -72,6 +75,11 @@ impl Writer {
         (self.0.state.load(Relaxed) & LOCKED != 0).then(|| self.0.holder.report())
     }
 
+    /// Nanoseconds that those waited who found it taken and got it.
+    pub(super) fn waits(&self) -> Distribution {
+        self.0.waits.load()
+    }
+
     /// Threads that wait, for tests.
     #[cfg(test)]
     fn waiting(&self) -> usize {
@@ -91,6 +99,11 @@ impl Shared {
 
     #[cold]
     fn lock_slowly(&self, waiting: &Waiting) -> Result<()> {
+        let begun = Instant::now();
+        self.lock_in_turn(waiting).inspect(|()| self.waits.record_since(begun))
+    }
+
+    fn lock_in_turn(&self, waiting: &Waiting) -> Result<()> {
         waiting.check()?;
         let endless = waiting.wait == Wait::Forever;
         if waiting.wait == Wait::Not || endless && self.holder.is_own() {

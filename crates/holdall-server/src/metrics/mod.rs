@@ -1,8 +1,11 @@
 //! Counters for Prometheus, at `/-/metrics`.
 
+mod engine;
+
 use crate::objects::catalog::Catalog;
+use engine::Engines;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode, encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -95,17 +98,23 @@ impl Metrics {
 
     /// All of it as text. Blocks: stores are asked for their figures.
     pub fn text(&self, catalog: &Catalog) -> String {
+        let mut engines = Vec::new();
         for served in catalog.stores() {
+            let of = Of { store: served.path.display().to_string() };
+            engines.push((of.clone(), served.store.metrics()));
             let Ok(stat) = served.store.stat() else { continue };
             let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-            let of = Of { store: served.path.display().to_string() };
             self.live.get_or_create(&of).set(signed(stat.logical_bytes));
             self.file.get_or_create(&of).set(signed(stat.file_bytes));
             self.objects.get_or_create(&of).set(signed(stat.objects));
         }
+        let mut own = Registry::with_prefix("holdall_store");
+        own.register_collector(Box::new(Engines(engines)));
         let mut text = String::new();
         // Writing into a string does not fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &own);
+        let _ = encode_eof(&mut text);
         text
     }
 }

@@ -1,0 +1,14 @@
+//! What an open store counts and times, always.
+//!
+//! Owns: [`Recorder`], to which any part of the engine adds the values that it measures, and [`Looks`],
+//! which counts lookups; [`Event`], what is told as it happens. Each part has its own; [`Store::metrics`](crate::Store::metrics) gathers
+//! them. Nothing here takes a lock.
+
+mod distribution;
+mod event;
+mod looks;
+
+pub use distribution::Distribution;
+pub(crate) use distribution::Recorder;
+pub(crate) use event::Event;
+pub(crate) use looks::Looks;
