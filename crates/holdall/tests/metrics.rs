@@ -42,7 +42,8 @@ fn lookups_and_commits_are_counted() {
     assert_eq!((metrics.log_times.count(), metrics.commit_waits.count()), (6, 6));
     assert_eq!(metrics.log_bytes % 4096, 0);
     assert!(metrics.log_bytes >= 6 * 4096 && metrics.sync_times.count() > 0);
-    assert_eq!((metrics.checkpoint_times.count(), metrics.checkpoints.call), (1, 1));
+    // Giving space back makes more of them.
+    assert!(metrics.checkpoint_times.count() > 0 && metrics.checkpoints.call == 1, "{metrics:?}");
     assert_eq!((metrics.readers_given_up, metrics.background_failures), (0, 0));
 }
 
@@ -75,7 +76,7 @@ fn given_up_readers_are_counted() {
 }
 
 #[test]
-fn what_fails_in_the_background_is_counted_and_told() {
+fn what_fails_in_the_background_is_counted() {
     let storage = Arc::new(FaultyStorage::new(1));
     let store: Store = Options::default().create_on(storage.clone()).unwrap();
     store

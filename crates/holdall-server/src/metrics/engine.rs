@@ -127,7 +127,7 @@ mod tests {
     use prometheus_client::registry::Registry;
 
     #[test]
-    fn figures_of_a_store_are_told_by_name() {
+    fn figures_of_a_store_have_names() {
         let store = Store::in_memory().unwrap();
         store.write(|tx| tx.put("a", b"1")).unwrap();
         store.get("a").unwrap();

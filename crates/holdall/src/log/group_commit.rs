@@ -82,7 +82,7 @@ pub struct Log {
     landed: Condvar,
     poison: Mutex<Option<String>>,
     groups: AtomicU64,
-    /// What is told of its work.
+    /// Figures of its work.
     pub times: LogTimes,
 }
 

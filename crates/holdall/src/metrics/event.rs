@@ -1,19 +1,18 @@
 //! What happens in a store that an operator wants to know of.
 //!
-//! Owns: [`Event`]. With the feature `tracing` each is an event of that crate, target `holdall`;
-//! without it nothing is told.
+//! Owns: [`Event`]. With the feature `tracing` each is an event of that crate, target `holdall`.
 
 use std::time::Duration;
 
 /// One of them.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "nobody is told"))]
+#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "nobody listens"))]
 pub(crate) enum Event<'a> {
     /// A checkpoint came to its end.
     Checkpoint { cause: &'a str, pages: u64, took: Duration },
     /// The file is longer now.
     Growth { bytes: u64 },
-    /// So many snapshots were given up, whose state was replaced this long ago.
+    /// Snapshots were given up, whose state was replaced this long ago.
     Expiry { snapshots: u64, age: Duration },
     /// Nothing can be committed any more.
     Poison { why: &'a str },
@@ -24,11 +23,11 @@ pub(crate) enum Event<'a> {
 }
 
 impl Event<'_> {
-    /// Tells whoever listens.
+    /// Tells those who listen.
     #[cfg(not(feature = "tracing"))]
     pub(crate) fn tell(&self) {}
 
-    /// Tells whoever listens.
+    /// Tells those who listen.
     #[cfg(feature = "tracing")]
     pub(crate) fn tell(&self) {
         use tracing::{debug, error, info, warn};

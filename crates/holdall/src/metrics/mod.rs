@@ -1,7 +1,7 @@
 //! What an open store counts and times, always.
 //!
 //! Owns: [`Recorder`], to which any part of the engine adds the values that it measures, and [`Looks`],
-//! which counts lookups; [`Event`], what is told as it happens. Each part has its own; [`Store::metrics`](crate::Store::metrics) gathers
+//! which counts lookups; [`Event`], which is reported as it happens. Each part has its own; [`Store::metrics`](crate::Store::metrics) gathers
 //! them. Nothing here takes a lock.
 
 mod distribution;

@@ -6,7 +6,7 @@ use crate::txn::Checkpoints;
 
 /// What a store has done since it was opened. All of it is counted always; times are in nanoseconds.
 ///
-/// [`Store::stat`] tells how the store is, and reads pages for it; this reads counters only.
+/// [`Store::stat`] describes the store itself, and reads pages for it; this reads counters only.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {

@@ -48,7 +48,7 @@ impl Snapshot {
 }
 
 impl Pinned<'_> {
-    /// Notes that so many objects are looked up.
+    /// Notes that this many objects are looked up.
     #[inline]
     pub fn count(&self, lookups: usize) {
         self.lookups.set(self.lookups.get() + lookups as u32);
