@@ -1,7 +1,5 @@
 //! `Store::metrics`: what is counted, and of what.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use holdall::{DefragOptions, Durability, Error, Options, Store};
 use holdall_io::MemoryStorage;
 use holdall_testkit::{FaultPlan, FaultyStorage};
@@ -65,10 +63,12 @@ fn a_wait_for_another_transaction_is_timed() {
 #[test]
 fn given_up_readers_are_counted() {
     let store = quiet().pinned_bytes(1 << 20).create_on(Arc::new(MemoryStorage::new())).unwrap();
-    let put = |byte| store.write(|tx| tx.put("a", &vec![byte; 4 << 20])).unwrap();
+    let put = |byte: u8| {
+        store.write(|tx| tx.put("a", &vec![byte; 4 << 20])).unwrap();
+    };
     put(1);
     let (first, second) = (store.read().unwrap(), store.read().unwrap());
-    (2..9).for_each(|byte| drop(put(byte)));
+    (2..9).for_each(put);
     for reader in [first, second] {
         assert!(matches!(reader.get("a"), Err(Error::SnapshotTooOld { .. })));
     }
@@ -87,7 +87,7 @@ fn what_fails_in_the_background_is_counted() {
     store
         .write(|tx| {
             tx.set_durability(Durability::Deferred);
-            (0..400).try_for_each(|n| tx.remove(&format!("{n}")).map(drop))
+            (0..400).try_for_each(|n| tx.remove(format!("{n}")).map(drop))
         })
         .unwrap();
     storage.set_plan(FaultPlan { fail_sync_at: Some(1), ..FaultPlan::default() });
