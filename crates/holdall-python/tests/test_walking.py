@@ -117,13 +117,14 @@ def test_a_long_loop_misses_nothing_that_stays(path):
 def test_a_snapshot_that_was_given_up_says_so(path):
     with holdall.open(path, "a", **TIGHT) as store:
         store.update({f"{i:05}": bytes(1000) for i in range(3000)})
+        store.update({f"large {i}": bytes(100_000) for i in range(20)})
         snapshot = store.snapshot()
         pairs, names = iter(snapshot.items()), iter(snapshot)
         assert next(pairs)[0] == next(names) == "00000"
-        # What is replaced twice leaves freed space that the snapshot keeps from use.
+        # What the snapshot sees and others replace is freed space that it keeps from use.
         for _ in range(3):
             for i in range(20):
-                store[f"{i:05}"] = bytes(100_000)
+                store[f"large {i}"] = bytes(100_000)
         with pytest.raises(holdall.SnapshotTooOldError):
             list(pairs)
         with pytest.raises(holdall.SnapshotTooOldError):
