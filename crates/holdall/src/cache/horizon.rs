@@ -370,7 +370,9 @@ impl Horizon {
         let age = self.times.lock().since_replaced(lsn);
         let open = self.snapshots().filter(|open| *open == lsn).count();
         self.given_up.fetch_add(open as u64, Relaxed);
-        Event::Expiry { snapshots: open as u64, age }.tell();
+        if open > 0 {
+            Event::Expiry { snapshots: open as u64, age }.tell();
+        }
         for slot in &self.slots {
             if slot.lsn.load(SeqCst) == lsn.0 {
                 slot.killed.set(age);

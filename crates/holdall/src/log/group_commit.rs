@@ -413,9 +413,11 @@ impl Log {
     /// Stops all commits from now on.
     pub fn set_poison(&self, why: &str) {
         let mut poison = self.poison.lock();
-        if poison.is_none() {
+        let first = poison.is_none();
+        poison.get_or_insert_with(|| why.to_owned());
+        drop(poison);
+        if first {
             Event::Poison { why }.tell();
-            *poison = Some(why.to_owned());
         }
     }
 

@@ -1,8 +1,8 @@
 //! What an open store counts and times, always.
 //!
-//! Owns: [`Recorder`], to which any part of the engine adds the values that it measures, and [`Looks`],
-//! which counts lookups; [`Event`], which is reported as it happens. Each part has its own; [`Store::metrics`](crate::Store::metrics) gathers
-//! them. Nothing here takes a lock.
+//! Owns: [`Recorder`], to which any part of the engine adds the values that it measures; [`Looks`],
+//! which counts lookups; [`Event`], which is reported as it happens. Each part of the engine has its
+//! own; [`Store::metrics`](crate::Store::metrics) gathers them. Nothing here takes a lock.
 
 mod distribution;
 mod event;

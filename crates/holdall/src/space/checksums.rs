@@ -80,10 +80,9 @@ impl Checksums {
     /// # Errors
     /// [`Error::Io`]; [`Error::Corrupt`] if scratch is not as it was written.
     pub(super) fn take(&mut self, count: usize) -> Result<Vec<u32>> {
-        if self.pieces.is_empty() && self.taken == self.first.len() {
+        if self.pieces.is_empty() && self.taken == self.first.len() && count >= self.last.len() {
             // Mostly all at once, without a copy.
-            let rest = self.last.split_off(count.min(self.last.len()));
-            return Ok(std::mem::replace(&mut self.last, rest));
+            return Ok(std::mem::take(&mut self.last));
         }
         let mut all = Vec::with_capacity(count);
         while all.len() < count {
