@@ -191,6 +191,16 @@ pub enum Mutation {
     R39Kept,
     /// Rule 39: the directory of a space that was given up waits as a freed page does.
     R39Waits,
+    /// Rule 40: what is shown to readers of other processes is durable.
+    R40Early,
+    /// Rule 41: a reader forgets pages that were given to others since its last state.
+    R41Forget,
+    /// Rule 41: and info pages that are made anew in their places.
+    R41Info,
+    /// Rule 41: a reader whose state a checkpoint passed opens the store again.
+    R41Passed,
+    /// Rule 41: what is read while a newer state is taken over is not kept.
+    R41Late,
     /// Rule 50: what small collections count follows their records.
     R50Counts,
     /// Rule 50: a record among small collections' has its collection's number.

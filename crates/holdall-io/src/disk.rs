@@ -218,6 +218,20 @@ pub trait Disk: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Shows other processes that read the store that its log is durable up to `position` (bytes,
+    /// below 2^62; 0: nothing is known yet), until this disk is closed; `None`: nothing any more.
+    /// They see one position at a time, never one that was not shown. Does nothing where the
+    /// system has no means for it.
+    fn show_durable(&self, position: Option<u64>) {
+        let _ = position;
+    }
+
+    /// What another disk of the same file shows by [`show_durable`](Self::show_durable) now;
+    /// `None` if none does. Cost: a system call.
+    fn shown_durable(&self) -> Option<u64> {
+        None
+    }
+
     /// Says that `len` bytes at `offset` will be read soon, through the page cache.
     /// Does not wait. Returns whether that
     /// may help: false if the bytes are at hand already.
@@ -234,6 +248,15 @@ pub trait Disk: Send + Sync + Debug {
 pub trait Storage: Send + Sync + Debug {
     /// The volume; every call gives the same disk.
     fn volume(&self) -> Arc<dyn Disk>;
+
+    /// Whether another open may change the files while this one, which only reads, has them open.
+    /// Keeps nobody out. Cost: up to three system calls.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn has_writer(&self) -> io::Result<bool> {
+        Ok(false)
+    }
 
     /// The existing log, or `None` if there is none. While one is in use, the same disk again.
     ///

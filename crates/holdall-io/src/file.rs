@@ -19,6 +19,7 @@ use crate::disk::Near;
 use crate::disk::WriteOut;
 use crate::map::Map;
 use crate::read_around::ReadAround;
+use crate::sign::{self, Sign};
 use crate::write_out::write_out;
 use crate::{Disk, FileId};
 
@@ -26,12 +27,17 @@ use crate::{Disk, FileId};
 /// only to find that the disk is full.
 const SMALL_GROWTH: u64 = 1 << 20;
 
+/// How often a lock is tried that may be a reader's, and the time between: the look of a reader
+/// takes microseconds.
+const LOOKS_OF_OTHERS: u32 = 5;
+const LOOK_OF_ANOTHER: std::time::Duration = std::time::Duration::from_millis(1);
+
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// No call changes a file; other readers are let in, writers are not.
+    /// No call changes a file, and nobody is kept out: others may write meanwhile.
     ReadOnly,
-    /// The only user of the store.
+    /// No other open has this access.
     ReadWrite,
 }
 
@@ -51,14 +57,16 @@ pub struct FileDisk {
     direct: Option<Direct>,
     around: ReadAround,
     map: Map,
+    sign: Sign,
 }
 
 impl Drop for FileDisk {
-    /// Gives the lock back at once: a child forked by another thread holds a copy of the
+    /// Gives the locks back at once: a child forked by another thread holds a copy of the
     /// descriptor until it execs, and would keep the lock for as long. In such a child the
     /// lock is the parent's and stays.
     fn drop(&mut self) {
         if std::process::id() == self.process {
+            self.sign.show(&self.file, None);
             // If it fails, closing the descriptor gives the lock back.
             let _ = self.file.unlock();
         }
@@ -69,8 +77,8 @@ impl FileDisk {
     pub(crate) fn new(file: File, access: Access) -> Self {
         let (resize, map, failed) = (Mutex::new(()), Map::default(), AtomicBool::new(false));
         let (process, around) = (std::process::id(), ReadAround::new(memory()));
-        let id = OnceLock::new();
-        Self { file, access, id, resize, failed, process, direct: None, around, map }
+        let (id, sign) = (OnceLock::new(), Sign::default());
+        Self { file, access, id, resize, failed, process, direct: None, around, map, sign }
     }
 
     /// Opens the file once more, for reads and writes past the cache.
@@ -79,14 +87,38 @@ impl FileDisk {
         self
     }
 
-    /// Locks the file: alone for writing, together with other readers for reading.
+    /// Locks the file if it is to be written. A reader locks nothing: but it looks, for some
+    /// microseconds, whether it could, and who finds its lock looks again.
     ///
     /// # Errors
     /// `WouldBlock` if somebody else has it.
     pub(crate) fn lock(file: &File, access: Access) -> Result<(), TryLockError> {
-        match access {
-            Access::ReadOnly => file.try_lock_shared(),
-            Access::ReadWrite => file.try_lock(),
+        if access == Access::ReadOnly {
+            return Ok(());
+        }
+        for _ in 0..LOOKS_OF_OTHERS {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) if sign::shown(file).is_none() => {
+                    std::thread::sleep(LOOK_OF_ANOTHER);
+                }
+                other => return other,
+            }
+        }
+        file.try_lock()
+    }
+
+    /// Whether another open has the file locked for writing.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub(crate) fn is_locked(&self) -> io::Result<bool> {
+        if sign::shown(&self.file).is_some() {
+            return Ok(true);
+        }
+        match self.file.try_lock_shared() {
+            Ok(()) => self.file.unlock().map(|()| false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(e)) => Err(e),
         }
     }
 
@@ -302,6 +334,16 @@ impl Disk for FileDisk {
             return Ok(());
         }
         self.check_write_out(write_out(&self.file, offset, len, how))
+    }
+
+    fn show_durable(&self, position: Option<u64>) {
+        if self.access == Access::ReadWrite {
+            self.sign.show(&self.file, position);
+        }
+    }
+
+    fn shown_durable(&self) -> Option<u64> {
+        sign::shown(&self.file)
     }
 
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {

@@ -1,9 +1,9 @@
 //! A store in files of the operating system: [`FileStorage`].
 //!
-//! Owns the lock: `flock` on the volume, exclusive for writing and shared for reading, held as
-//! long as the volume's disk lives. `flock` belongs to the open file, so that a second open in the
-//! same process is refused like one in another process. The log is locked alike: a copy of the
-//! volume, put at its name, must not take the log of the store that was renamed away.
+//! Owns the lock: an exclusive `flock` on the volume, held as long as the disk of a volume that may
+//! be written lives. `flock` belongs to the open file, so that a second open in the same process is
+//! refused like one in another process. The log is locked alike: a copy of the volume, put at its
+//! name, must not take the log of the store that was renamed away. Who only reads locks nothing.
 //!
 //! Names are used with what they lead to: the directory is kept open, and a name is removed only
 //! if it leads to the file that is meant.
@@ -82,12 +82,11 @@ impl FileStorage {
         }
     }
 
-    /// Opens the volume at `path` and locks it: alone for [`Access::ReadWrite`], together with
-    /// other readers for [`Access::ReadOnly`].
+    /// Opens the volume at `path` and, for [`Access::ReadWrite`], locks it.
     ///
     /// # Errors
     /// `NotFound`; `IsADirectory`; `InvalidInput` if it is not a regular file; `WouldBlock` if it
-    /// is locked by another open, in this process or another.
+    /// is to be written and locked by another open, in this process or another.
     pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<Self> {
         let path = path.as_ref();
         let write = access == Access::ReadWrite;
@@ -110,7 +109,11 @@ impl FileStorage {
         let mut log_path = OsString::from(&path);
         log_path.push("-log");
         let volume = Arc::new(FileDisk::new(file, access).with_direct());
-        opener::announce(volume.file(), access);
+        if access == Access::ReadWrite {
+            opener::announce(volume.file());
+            // It is being opened.
+            volume.show_durable(Some(0));
+        }
         let storage = Self {
             volume,
             access,
@@ -176,6 +179,10 @@ impl FileStorage {
 impl Storage for FileStorage {
     fn volume(&self) -> Arc<dyn Disk> {
         self.volume.clone()
+    }
+
+    fn has_writer(&self) -> io::Result<bool> {
+        if self.access == Access::ReadWrite { Ok(false) } else { self.volume.is_locked() }
     }
 
     fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {

@@ -36,8 +36,10 @@ mod open;
 mod opener;
 mod overlay;
 mod read_around;
+mod record_lock;
 pub mod rights;
 mod room;
+mod sign;
 mod write_out;
 
 pub use clock::coarse_time;

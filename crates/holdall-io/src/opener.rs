@@ -1,20 +1,19 @@
 //! Who has a file open, as far as the system tells.
 //!
-//! Owns: [`Opener`]. `flock`, which keeps others out, does not say who holds it. So each open also
-//! takes a lock of POSIX on one byte far behind the end, for which the system names the process.
+//! Owns: [`Opener`]. `flock`, which keeps others out, does not say who holds it. So each open for
+//! writing also takes a lock of POSIX on one byte far behind the end, for which the system names the process.
 //! It informs and guards nothing: a process loses it when it closes any descriptor of the file.
 
 use std::fmt;
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime};
 
-use crate::Access;
+use crate::record_lock::{self, Kind, Owner};
 
 /// The byte that is locked: no file is that long.
-const BYTE: libc::off_t = libc::off_t::MAX - 1;
+const BYTE: u64 = i64::MAX as u64 - 1;
 
-/// A process that has a file open.
+/// A process that has a file open for writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opener {
     /// Its number.
@@ -49,35 +48,15 @@ fn rounded(age: Duration) -> String {
     }
 }
 
-/// Lets others find out that this process has the file open. What fails is no error.
-pub(crate) fn announce(file: &File, access: Access) {
-    let kind = if access == Access::ReadWrite { libc::F_WRLCK } else { libc::F_RDLCK };
-    let _ = byte_lock(file, libc::F_SETLK, kind as libc::c_short);
+/// Lets others find out that this process has the file open for writing. What fails is no error.
+pub(crate) fn announce(file: &File) {
+    record_lock::set(file, Owner::Process, Kind::Write, BYTE, 1);
 }
 
-/// Another process that has the file open; `None` if there is none, or the system does not tell.
+/// Another process that has the file open for writing; `None` if there is none, or the system does not tell.
 pub(crate) fn of(file: &File) -> Option<Opener> {
-    let found = byte_lock(file, libc::F_GETLK, libc::F_WRLCK as libc::c_short)?;
-    if found.l_type == libc::F_UNLCK as libc::c_short {
-        return None;
-    }
-    // Of a process in a container around this one it is 0.
-    let process = u32::try_from(found.l_pid).ok().filter(|process| *process > 0)?;
+    let process = record_lock::find(file, Owner::Process, Kind::Write, BYTE, 1)?.process?;
     Some(Opener { process, command: command_of(process), started: start_of(process) })
-}
-
-fn byte_lock(file: &File, what: libc::c_int, kind: libc::c_short) -> Option<libc::flock> {
-    // SAFETY: the structure has only numbers, for which 0 is a value.
-    #[expect(unsafe_code, reason = "its fields differ between systems")]
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    (lock.l_start, lock.l_len) = (BYTE, 1);
-    // SAFETY: the descriptor is open, and these commands read and write the structure alone,
-    // which lives until the call returns.
-    #[expect(unsafe_code, reason = "no safe wrapper locks a range; see the argument above")]
-    let done = unsafe { libc::fcntl(file.as_raw_fd(), what, &mut lock) };
-    (done == 0).then_some(lock)
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -131,7 +110,7 @@ mod tests {
     fn an_own_lock_is_not_told() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(of(&file), None);
-        announce(&file, Access::ReadWrite);
+        announce(&file);
         assert_eq!(of(&file), None);
     }
 }

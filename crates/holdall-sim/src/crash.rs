@@ -42,11 +42,18 @@ impl World {
         if self.at_work_inside() {
             return Ok(());
         }
-        let storage = Arc::new(self.storage.crash(crash.kind, crash.seed).map_err(text)?);
         self.act(Actor::Recovery);
         let full = self.was_full.then_some(crash.kind);
-        self.forget_life();
-        self.storage = storage;
+        if crash.kind == CrashKind::ProcessKilled && self.other.is_some() {
+            self.storage.kill_writer();
+            self.forget_life();
+            self.storage.heal();
+        } else {
+            let storage = self.storage.crash(crash.kind, crash.seed).map_err(text)?;
+            self.other = None;
+            self.forget_life();
+            self.storage = Arc::new(storage);
+        }
         self.report.crashes += 1;
         self.note(format!("crash: {:?}", crash.kind));
         let seen = if crash.read_only { Some(self.open_read_only()?) } else { None };
@@ -62,6 +69,7 @@ impl World {
         self.states = vec![state];
         self.pending = None;
         self.report.checks += 1;
+        self.look_from_outside()?;
         self.play(&Op::Check)
     }
 
@@ -135,6 +143,7 @@ impl World {
                 }
             }
             if let Again::Crash(_, kind, seed) | Again::Sync(_, kind, seed) = *trouble {
+                self.other = None;
                 self.storage = Arc::new(self.storage.crash(kind, seed).map_err(text)?);
                 self.report.crashes += 1;
             }

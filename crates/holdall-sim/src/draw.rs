@@ -72,6 +72,7 @@ impl Script {
             crate::ebb::add(&mut script);
             crate::meetings::add(&mut script);
             crate::collections::add(&mut script);
+            crate::follow::add(&mut script);
         }
         script
     }

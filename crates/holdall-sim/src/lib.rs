@@ -21,6 +21,7 @@ mod draws;
 mod ebb;
 mod emptied;
 pub mod exhaustive;
+mod follow;
 mod many;
 mod meetings;
 mod model;

@@ -390,6 +390,31 @@ pub const ALL: &[Entry] = &[
         Shows::Never("no reader reads a directory; tests/moves_down.rs has the file's length."),
     ),
     usually(
+        Mutation::R40Early,
+        "40-early",
+        "what is shown to readers of other processes is durable.",
+    ),
+    usually(
+        Mutation::R41Forget,
+        "41-forget",
+        "a reader forgets pages that were given to others since its last state.",
+    ),
+    usually(
+        Mutation::R41Info,
+        "41-info",
+        "a reader forgets info pages that are made anew in their places.",
+    ),
+    usually(
+        Mutation::R41Passed,
+        "41-passed",
+        "a reader whose state a checkpoint passed opens the store again.",
+    ),
+    usually(
+        Mutation::R41Late,
+        "41-late",
+        "what is read while a newer state is taken over is not kept.",
+    ),
+    usually(
         Mutation::R50Counts,
         "50-counts",
         "what small collections count follows their records.",

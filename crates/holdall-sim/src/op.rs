@@ -70,6 +70,8 @@ pub enum Op {
     CheckReader(u8),
     /// Drops a kept snapshot.
     DropReader(u8),
+    /// Another process that only reads does something, by this number.
+    Follow(u8),
     /// Compares the store with the model.
     Check,
     /// Crashes copies of the storage in several ways and opens them.

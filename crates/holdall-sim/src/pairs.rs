@@ -37,10 +37,11 @@ pub enum Actor {
     Emptying,
     Border,
     Spaces,
+    Follower,
 }
 
 /// How many there are.
-pub const COUNT: usize = 24;
+pub const COUNT: usize = 25;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -289,6 +290,15 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39", "39",
             "39°", "39", "39", "39°", "39", "39", "39", "39", "39", "39°",
+        ],
+    ),
+    row(
+        Actor::Follower,
+        "reader in another process",
+        ("Everything: it holds nothing back, and notices what its state lost to others.", "Follow"),
+        &[
+            "41", "40", "41", "41", "41", "41", "40", "41", "40", "40", "41", "40", "40", "40",
+            "40", "40", "40", "40", "41", "41", "40", "41", "41", "41", "40",
         ],
     ),
 ];

@@ -6,6 +6,7 @@
 
 use crate::check::Bad;
 use crate::clock;
+use crate::follow::Other;
 use crate::model::State;
 use crate::op::{Crash, Fault, Op};
 use crate::pairs::Actor;
@@ -41,6 +42,8 @@ pub(crate) struct World {
     pub(crate) dropped: u64,
     pub(crate) pending: Option<Arc<State>>,
     pub(crate) kept: Vec<Kept>,
+    /// A process that reads beside the store's own.
+    pub(crate) other: Option<Other>,
     /// Objects that are being staged.
     pub(crate) staged: Vec<Staging>,
     pub(crate) ever: BTreeMap<Oid, u8>,
@@ -95,6 +98,7 @@ impl World {
             dropped: 0,
             pending: None,
             kept: Vec::new(),
+            other: None,
             staged: Vec::new(),
             ever: BTreeMap::new(),
             versions: BTreeMap::new(),
@@ -167,6 +171,8 @@ impl World {
         under_way.extend((!self.kept.is_empty()).then_some(Actor::Snapshot));
         under_way.extend(matches!(self.armed, Some((Fault::Full(_), _))).then_some(Actor::Full));
         under_way.extend(self.has_given_up().then_some(Actor::Spaces));
+        let keeps = self.other.as_ref().is_some_and(|other| !other.kept.is_empty());
+        under_way.extend(keeps.then_some(Actor::Follower));
         self.report.met.act(actor, &under_way);
     }
 
@@ -273,6 +279,7 @@ impl World {
                     self.kept.remove(usize::from(*n) % self.kept.len());
                 }
             }
+            Op::Follow(n) => self.follow(*n)?,
             Op::Check => self.check()?,
             Op::Probe(seed) => self.probe(*seed)?,
             Op::Damage(seed) => self.damage(*seed)?,
@@ -296,6 +303,7 @@ impl World {
         }
         if !self.storage.crashed() {
             self.check_poisoned()?;
+            self.look_from_outside()?;
         }
         let after = self.armed.take().or(self.past.take()).map(|(_, crash)| crash);
         let after = after.ok_or("the store is poisoned although nothing was to fail")?;

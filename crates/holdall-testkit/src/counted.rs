@@ -291,6 +291,14 @@ impl Disk for CountedDisk {
         self.other(self.disk.write_out(offset, len, how))
     }
 
+    fn show_durable(&self, position: Option<u64>) {
+        self.disk.show_durable(position);
+    }
+
+    fn shown_durable(&self) -> Option<u64> {
+        self.disk.shown_durable()
+    }
+
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
         self.other(self.disk.read_hint(offset, len))
     }
@@ -351,6 +359,10 @@ impl CountedStorage {
 impl Storage for CountedStorage {
     fn volume(&self) -> Arc<dyn Disk> {
         self.volume.clone()
+    }
+
+    fn has_writer(&self) -> io::Result<bool> {
+        self.storage.has_writer()
     }
 
     fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {

@@ -98,6 +98,14 @@ impl FaultyStorage {
         Ok(Self::with(self.state.lock().after(kind, seed)?).with_sums(self))
     }
 
+    /// The process that writes dies now: what it does further fails, until [`heal`](Self::heal).
+    /// Others that have the storage open go on after that, and find all that was written.
+    pub fn kill_writer(&self) {
+        let mut state = self.state.lock();
+        state.crashed = true;
+        state.shown = None;
+    }
+
     /// A deep copy of everything, plan and counters included; later calls go their own ways.
     #[must_use]
     pub fn fork(&self) -> Self {
@@ -213,6 +221,10 @@ impl std::fmt::Debug for FaultyStorage {
 impl Storage for FaultyStorage {
     fn volume(&self) -> Arc<dyn Disk> {
         self.volume.clone()
+    }
+
+    fn has_writer(&self) -> io::Result<bool> {
+        Ok(self.state.lock().shown.is_some())
     }
 
     fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
@@ -427,6 +439,17 @@ impl Disk for FaultyDisk {
 
     fn write_out(&self, offset: u64, len: u64, _how: WriteOut) -> io::Result<()> {
         self.hint(offset, len)
+    }
+
+    fn show_durable(&self, position: Option<u64>) {
+        let mut state = self.state.lock();
+        if !state.crashed {
+            state.shown = position;
+        }
+    }
+
+    fn shown_durable(&self) -> Option<u64> {
+        self.state.lock().shown
     }
 
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {

@@ -57,6 +57,8 @@ pub(super) struct State {
     pub(super) reshaped: Reshaped,
     /// The file system cannot punch holes, whatever is planned.
     pub(super) never_punches: bool,
+    /// What the process that writes shows others; gone with it.
+    pub(super) shown: Option<u64>,
     rng: Rng,
 }
 
@@ -73,6 +75,7 @@ impl State {
             now: Duration::ZERO,
             reshaped: Reshaped::default(),
             never_punches: false,
+            shown: None,
             rng: Rng::new(seed),
         }
     }
@@ -260,6 +263,7 @@ impl State {
             now: self.now,
             reshaped: self.reshaped,
             never_punches: self.never_punches,
+            shown: None,
             rng: self.rng.clone(),
         }
     }

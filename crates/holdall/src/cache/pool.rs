@@ -21,7 +21,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 #[derive(Debug, Clone)]
 struct Version {
@@ -179,6 +179,8 @@ pub struct Pool {
     dirty: AtomicI64,
     old_versions: AtomicI64,
     misses: AtomicU64,
+    /// How often what another process wrote in places was taken over.
+    advances: AtomicU64,
 }
 
 impl Pool {
@@ -196,6 +198,7 @@ impl Pool {
             dirty: AtomicI64::new(0),
             old_versions: AtomicI64::new(0),
             misses: AtomicU64::new(0),
+            advances: AtomicU64::new(0),
         }
     }
 
@@ -314,7 +317,7 @@ impl Pool {
         reading: &dyn Reading,
     ) -> Result<PageRef> {
         self.misses.fetch_add(1, Relaxed);
-        let disk = &*self.disk;
+        let (disk, advances) = (&*self.disk, self.advances.load(SeqCst));
         let how = |at, to: &mut [u8]| disk.read_near(at, to, near(kind));
         let read = read_by(self.page_size, (page, address), how);
         if !read.as_ref().is_ok_and(|bytes| page::lsn(bytes) <= lsn)
@@ -339,6 +342,10 @@ impl Pool {
         }
         if !reading.is_live() {
             return Err(gone());
+        }
+        if self.advances.load(SeqCst) != advances && !mutation::is(Mutation::R41Late) {
+            // Another process may have put another page there since; this reader's it was.
+            return Ok(bytes);
         }
         let version = Version { lsn: own, bytes: bytes.clone() };
         let (older, used) = (Vec::new(), AtomicBool::new(false));
@@ -435,19 +442,44 @@ impl Pool {
     /// under way would bring that there, over what is put there meanwhile.
     pub fn forget(&self, page: PageNo) -> bool {
         let mut frames = self.shard(page).frames.write();
-        if frames.map.get(&page.0).is_some_and(Frame::dirty) {
-            return false;
+        let dirty = frames.map.get(&page.0).is_some_and(Frame::dirty);
+        if !dirty {
+            self.remove(&mut frames, page);
         }
+        !dirty
+    }
+
+    /// As [`Pool::forget`], also if its newest version is not in place: another process has put a
+    /// newer page there.
+    pub fn discard(&self, page: PageNo) {
+        self.remove(&mut self.shard(page).frames.write(), page);
+    }
+
+    fn remove(&self, frames: &mut Frames, page: PageNo) {
         if let Some(frame) = frames.map.remove(&page.0) {
             self.index.withdraw(page, &frame.newest.bytes);
             self.old_versions.fetch_sub(frame.older.len() as i64, Relaxed);
+            self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
         }
         if frames.clock.len() > 2 * frames.map.len() + 64 {
             // Names of forgotten pages gather only here; eviction clears its own.
             frames.clock = frames.map.keys().copied().collect();
             frames.hand = 0;
         }
-        true
+    }
+
+    /// What another process wrote in places is about to be taken over: what is being read now is
+    /// not kept.
+    pub fn begin_advance(&self) {
+        self.advances.fetch_add(1, SeqCst);
+    }
+
+    /// As [`Pool::discard`], for all pages that `gone` says. Cost: a look at every frame.
+    pub fn discard_those(&self, gone: impl Fn(PageNo) -> bool) {
+        for shard in &self.shards {
+            let all: Vec<u64> = shard.frames.read().map.keys().copied().collect();
+            all.into_iter().map(PageNo).filter(|no| gone(*no)).for_each(|no| self.discard(no));
+        }
     }
 
     /// Pages with a version at or below `lsn` newer than in place, sorted, with that version.

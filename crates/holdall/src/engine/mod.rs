@@ -4,6 +4,7 @@
 //! (`checkpoints`), the log file (`log_file`), the `unique` counter (`uniques`), hints between
 //! transactions (`cursors`).
 
+mod beside;
 pub(crate) mod catalog;
 mod checkpoint_policy;
 pub(crate) mod cursors;
@@ -19,6 +20,7 @@ pub(crate) mod sums;
 mod tuning;
 mod uniques;
 
+pub(crate) use beside::open_beside;
 pub use options::Options;
 pub use tuning::Tuning;
 
@@ -28,7 +30,7 @@ use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
 use crate::metrics::Event;
 use crate::space::{Allocator, holds_pages};
-use crate::txn::{self, Cause, Pager, Recovered, Volume};
+use crate::txn::{self, Beside, Cause, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
@@ -169,49 +171,92 @@ pub struct Inner {
     process: u32,
 }
 
+/// What an opening found beside the pages.
+struct Parts {
+    recovered: Recovered,
+    sums: Option<Box<Sums>>,
+    read_only: bool,
+}
+
+impl Parts {
+    /// Of a store that another process writes.
+    fn read_only() -> Self {
+        Self { recovered: Recovered::default(), sums: None, read_only: true }
+    }
+}
+
+/// A pager over a volume whose log begins where its superblock says.
+fn pager(volume: Volume, options: &Options) -> Pager {
+    let sb = volume.superblock();
+    let log = Log::new(LogStart {
+        store_id: sb.store_id,
+        epoch: sb.epoch,
+        start: sb.replay,
+        capacity: sb.log_bytes,
+        checkpoint: sb.sequence,
+    });
+    // Limits count pages of the file's size.
+    Pager::new(volume, log, options.clone().page_size(sb.page_size as usize).limits())
+}
+
 impl Inner {
     /// Opens a store: superblocks, recovery if needed, then nothing is read before it is
-    /// used. Cost after a clean close: two reads, constant.
+    /// used. `reader`: only to be read, of storage that takes what recovery writes. Cost after a
+    /// clean close: two reads, constant.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
         options: &Options,
-        read_only: bool,
+        reader: Option<Beside>,
     ) -> Result<Arc<Self>> {
         watch_forks();
-        let disk = storage.volume();
+        let read_only = reader.is_some();
         let slots = format::read_slots(&*storage, options)?;
         if slots.read_only && !read_only {
             let detail = "the store may only be read by this build".into();
             return Err(Error::Unsupported { detail });
         }
-        let volume = Volume::new(disk.clone(), slots.best.clone(), slots.older);
+        let volume = Volume::new(storage.volume(), slots.best.clone(), slots.older);
         refuse_short(&*storage, &slots.best)?;
-        let mut recovered = txn::recover(&*storage, &volume)?;
-        let log_file = LogFile::new(recovered.log.take());
+        let recovered = txn::recover(&*storage, &volume)?;
         let sb = volume.superblock();
         let sums = options.debug_sums.then(|| Sums::open(&*storage, &sb.store_id, read_only));
-        let sums = sums.transpose()?.map(Box::new);
+        let parts = Parts { recovered, sums: sums.transpose()?.map(Box::new), read_only };
+        let mut pager = pager(volume, options);
+        if let Some(beside) = reader {
+            pager = pager.beside(beside);
+        }
+        let inner = Self::assemble(storage, pager, options, parts)?;
+        if !read_only {
+            // From here on others can follow what is committed.
+            inner.pager.volume.disk.show_durable(Some(sb.replay.0));
+        }
+        Ok(inner)
+    }
+
+    /// The store over a pager that sees its newest state.
+    fn assemble(
+        storage: Arc<dyn Storage>,
+        pager: Pager,
+        options: &Options,
+        parts: Parts,
+    ) -> Result<Arc<Self>> {
+        let Parts { mut recovered, sums, read_only } = parts;
+        let log_file = LogFile::new(recovered.log.take());
+        let sb = pager.volume.superblock();
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
-        // Limits count pages of the file's size.
-        let options = options.clone().page_size(layout.page_size());
-        let log = Log::new(LogStart {
-            store_id: sb.store_id,
-            epoch: sb.epoch,
-            start: sb.replay,
-            capacity: sb.log_bytes,
-            checkpoint: sb.sequence,
-        });
-        let pager = Arc::new(Pager::new(volume, log, options.limits()));
+        let pager = Arc::new(pager);
         let root = pager.newest(sb.root, PageKind::Root)?;
-        let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
+        let length = storage.volume().len();
+        let length = length.map_err(|e| Error::io("reading the volume's length", e))?;
         pager.volume.note_len(length);
         let pages = length / layout.page_size() as u64;
-        let clean = is_clean(&sb, &recovered);
+        let clean = is_clean(&sb, &recovered) && pager.is_alone();
         let holds = |space| holds_pages(&pager, &layout, space);
         root_check::check(&root, &sb, &layout, (pages, clean), holds)?;
         pager.set_images(root_page::images(&root));
-        let spaces = root_page::spaces(&root);
-        let geometry = (pages, spaces, sb.holes);
+        let geometry = (pages, root_page::spaces(&root), sb.holes);
+        // Limits count pages of the file's size.
+        let options = options.clone().page_size(layout.page_size());
         let alloc =
             Arc::new(Allocator::new(pager.clone(), layout, geometry, options.space_limits()));
         let inner = Arc::new(Self {
@@ -293,12 +338,14 @@ impl Inner {
         }
     }
 
+    /// Whether this process opened it for writing, and has not closed it.
+    pub(crate) fn is_open_for_writing(&self) -> bool {
+        !self.read_only && !self.closed.load(SeqCst) && std::process::id() == self.process
+    }
+
     /// Whether closing has anything to do.
     pub(crate) fn needs_close(&self) -> bool {
-        !self.read_only
-            && !self.closed.load(SeqCst)
-            && self.pager.log.attached()
-            && std::process::id() == self.process
+        self.is_open_for_writing() && self.pager.log.attached()
     }
 
     /// Closes: all durable and in place, the log gone, the file cut to what is in use and a reserve

@@ -49,6 +49,11 @@ pub trait DataFile {
     /// # Errors
     /// [`Error::Poisoned`] if it failed.
     fn wait_synced(&self, ticket: u64) -> Result<()>;
+
+    /// Shows other processes that all of the log before `durable` is.
+    fn show_durable(&self, durable: Lsn) {
+        let _ = durable;
+    }
 }
 
 #[derive(Debug)]
@@ -171,6 +176,12 @@ impl Log {
             groups: AtomicU64::new(0),
             times: LogTimes::default(),
         }
+    }
+
+    /// For a reader beside the writer: the log is durable up to `end`. Nothing is appended here.
+    pub fn follow(&self, end: Lsn) {
+        let mut state = self.state.lock();
+        (state.group, state.durable, state.tail) = (end, end, end);
     }
 
     /// Whether the log has a file.
@@ -298,7 +309,10 @@ impl Log {
         state.in_flight = true;
         drop(state);
 
-        let begun = Instant::now();
+        let (begun, end) = (Instant::now(), Lsn(start.0 + (blocks * BLOCK) as u64));
+        if mutation::is(Mutation::R40Early) {
+            data.show_durable(end);
+        }
         let ticket = in_place.then(|| data.ask_for_sync());
         let bytes = aligned(&mut memory, blocks * BLOCK);
         let sum = format::build_group_into(&header, &payload, bytes);
@@ -312,9 +326,11 @@ impl Log {
             }
             _ => Ok(()),
         });
-        if let Err(why) = &done {
+        match &done {
+            // Before anybody who waits is told: whom they tell finds their commits.
+            Ok(()) => data.show_durable(end),
             // Poison before the lock is taken again: nobody may acknowledge past this point.
-            self.set_poison(why);
+            Err(why) => self.set_poison(why),
         }
         let mut state = self.state.lock();
         state.in_flight = false;
@@ -323,7 +339,7 @@ impl Log {
             self.times.bytes.fetch_add((blocks * BLOCK) as u64, Relaxed);
             self.times.writes.record_since(begun);
             self.groups.fetch_add(1, Relaxed);
-            state.durable = Lsn(start.0 + (blocks * BLOCK) as u64);
+            state.durable = end;
             state.last_in_place = in_place;
             state.previous = sum;
             payload.clear();

@@ -11,4 +11,4 @@ mod scan;
 pub use error::{io_error, no_inodes};
 pub(crate) use group_commit::write_circular;
 pub use group_commit::{DataFile, Log, LogStart, prepare_file, sign};
-pub use scan::{Expect, Scan, harden, scan};
+pub use scan::{Expect, Followed, Scan, follow, harden, scan};

@@ -163,14 +163,21 @@ pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<d
             LogPlace::Nothing | LogPlace::Foreign(_) => Ok(None),
         };
     }
-    let Some(disk) = open(storage)? else { return Err(missing(storage)) };
-    let name = name(storage);
+    let (disk, name) = (needed(storage)?, name(storage));
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
     if length < sb.log_bytes {
         let detail = format!("the log has {length} bytes of {}: it was cut short", sb.log_bytes);
         return Err(Error::corrupt(name, detail));
     }
     Ok(Some(disk))
+}
+
+/// The log that the store needs, as it is.
+///
+/// # Errors
+/// [`Error::NoLog`] if it is missing; those of [`open`].
+pub fn needed(storage: &dyn Storage) -> Result<Arc<dyn Disk>> {
+    open(storage)?.ok_or_else(|| missing(storage))
 }
 
 /// Refuses a volume that holds nothing if a log lies beside it: a creation makes none before

@@ -57,9 +57,9 @@ pub fn scan(
     holds: &mut dyn FnMut(Lsn, &[u8]) -> Result<bool>,
 ) -> Result<Scan> {
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
-    let mut window = Window { disk, expect, length, buffer: Vec::new(), start: u64::MAX };
-    let mut found = Scan { end: expect.from, ..Scan::default() };
     let limit = expect.from.0 + expect.capacity;
+    let mut window = Window::new(disk, expect, length, limit);
+    let mut found = Scan { end: expect.from, ..Scan::default() };
     let mut previous = None;
     while let Some((blocks, payload, sum)) = read_group(&mut window, found.end, limit, previous)? {
         let header = BlockHeader::decode(&blocks[..BLOCK], &expect.store_id, expect.epoch);
@@ -82,6 +82,57 @@ pub fn scan(
     Ok(found)
 }
 
+/// What a reader beside a writer found in the log.
+#[derive(Debug)]
+pub struct Followed {
+    /// Payloads of the groups, in order.
+    pub groups: Vec<Vec<u8>>,
+    /// One past the last group.
+    pub end: Lsn,
+    /// Checksum of the last group, by which the next one names it.
+    pub last: Option<u32>,
+}
+
+/// Reads the groups from `expect.from` on up to `upto`, where the writer says that its log is
+/// durable; without that, as far as a later block says so. `previous` is the checksum of the group
+/// before. `None`: the log does not lead there any more, or not yet. Cost: a read of these
+/// bytes.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn follow(
+    disk: &dyn Disk,
+    expect: &Expect,
+    mut previous: Option<u32>,
+    upto: Option<Lsn>,
+) -> Result<Option<Followed>> {
+    let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
+    let limit = upto.map_or(expect.from.0 + expect.capacity, |upto| upto.0);
+    if limit < expect.from.0 || limit - expect.from.0 > expect.capacity {
+        return Ok(None);
+    }
+    let mut window = Window::new(disk, expect, length, limit);
+    let mut found = Followed { groups: Vec::new(), end: expect.from, last: previous };
+    let mut before = None;
+    while let Some((blocks, payload, sum)) = read_group(&mut window, found.end, limit, previous)? {
+        let start = found.end;
+        found.end = Lsn(start.0 + blocks.len() as u64);
+        found.groups.push(payload);
+        before = Some((start, std::mem::replace(&mut found.last, Some(sum))));
+        previous = Some(sum);
+    }
+    match (upto, before) {
+        (Some(upto), _) => Ok((found.end == upto).then_some(found)),
+        // Of the last group nothing says that it is durable. That before it was, when it was written.
+        (None, Some((start, last))) => {
+            found.groups.pop();
+            (found.end, found.last) = (start, last);
+            Ok(Some(found))
+        }
+        (None, None) => Ok(Some(found)),
+    }
+}
+
 /// Writes the last group again and syncs: its sync may have failed before the crash, and
 /// what is read now may still be lost (rule 7).
 ///
@@ -98,13 +149,19 @@ struct Window<'a> {
     disk: &'a dyn Disk,
     expect: &'a Expect,
     length: u64,
+    /// Nothing from here on is asked for.
+    limit: u64,
     buffer: Vec<u8>,
     start: u64,
 }
 
 const AHEAD: u64 = 64 * BLOCK as u64;
 
-impl Window<'_> {
+impl<'a> Window<'a> {
+    fn new(disk: &'a dyn Disk, expect: &'a Expect, length: u64, limit: u64) -> Self {
+        Self { disk, expect, length, limit, buffer: Vec::new(), start: u64::MAX }
+    }
+
     /// The block at `lsn` and its header, if it is a valid block of this store and epoch,
     /// whatever LSN it carries.
     fn block(&mut self, lsn: Lsn) -> Result<Option<(BlockHeader, &[u8])>> {
@@ -136,7 +193,8 @@ impl Window<'_> {
         }
         let inside = at >= self.start && at + BLOCK as u64 <= self.start + self.buffer.len() as u64;
         if !inside {
-            let end = (at + AHEAD).min(self.length).min(self.expect.capacity);
+            let ahead = AHEAD.min(self.limit.saturating_sub(lsn.0)).max(BLOCK as u64);
+            let end = (at + ahead).min(self.length).min(self.expect.capacity);
             self.buffer.resize((end - at) as usize, 0);
             self.start = at;
             self.disk

@@ -51,7 +51,7 @@ impl ReadState {
             read_segment(self, &self.view.inner.layout, (self.disk(), how), start, offset, buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
-        result
+        self.snapshot.judged(result)
     }
 
     /// The byte of the volume `offset` bytes behind the start of page `start`.

@@ -57,10 +57,11 @@ impl Store {
     /// # Ok::<(), holdall::Error>(())
     /// ```
     pub fn metrics(&self) -> Metrics {
-        let pager = &self.inner.pager;
+        let inner = self.opened();
+        let pager = &inner.pager;
         let (lookups, page_hits) = pager.looks.sum();
         let (log, pool) = (&pager.log.times, pager.pool_stats());
-        let (background_failures, last_failure) = self.inner.failures.all();
+        let (background_failures, last_failure) = inner.failures.all();
         Metrics {
             lookups,
             page_hits,

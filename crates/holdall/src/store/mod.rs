@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Store`], the handle that users share between threads.
 
+mod current;
 mod fullness;
 mod metrics;
 mod open;
@@ -26,10 +27,14 @@ use crate::write::{
     PutOptions, StagedObject, Target, WriteOptions, WriteTx, empty_dropped, forget_placements,
     has_dropped,
 };
+use current::Current;
 use holdall_core::heap_record::most_attributes;
 use holdall_core::{Busy, Error, Result};
 use std::path::Path;
 use std::sync::{Arc, Weak};
+
+/// How often a report is begun that a writer in another process ends.
+const MOST_REPORTS: u32 = 20;
 
 /// An open store. Clones share it; it closes when the last clone and reader are gone.
 #[derive(Debug, Clone)]
@@ -37,6 +42,8 @@ pub struct Store {
     pub(crate) inner: Arc<Inner>,
     views: Arc<ViewCache>,
     close_on_drop: Arc<CloseOnDrop>,
+    /// Of a store open for reading: others may write it.
+    current: Option<Arc<Current>>,
 }
 
 /// A store that this does not keep open.
@@ -45,13 +52,15 @@ pub(crate) struct WeakStore {
     inner: Weak<Inner>,
     views: Weak<ViewCache>,
     close_on_drop: Weak<CloseOnDrop>,
+    current: Option<Arc<Current>>,
 }
 
 impl WeakStore {
     /// A handle; None once the last one is gone.
     pub(crate) fn upgrade(&self) -> Option<Store> {
         let close_on_drop = self.close_on_drop.upgrade()?;
-        Some(Store { inner: self.inner.upgrade()?, views: self.views.upgrade()?, close_on_drop })
+        let (inner, views) = (self.inner.upgrade()?, self.views.upgrade()?);
+        Some(Store { inner, views, close_on_drop, current: self.current.clone() })
     }
 }
 
@@ -77,7 +86,17 @@ impl Drop for CloseOnDrop {
     }
 }
 
+/// Closes the store; whatever comes of it, others see no writer from then on.
 fn close(inner: &Arc<Inner>) -> Result<()> {
+    let writes = inner.is_open_for_writing();
+    let closed = close_files(inner);
+    if writes {
+        inner.pager.volume.disk.show_durable(None);
+    }
+    closed
+}
+
+fn close_files(inner: &Arc<Inner>) -> Result<()> {
     if inner.needs_close() {
         // What it notes can be done without, and everything else is still to be closed.
         if let Err(e @ Error::Poisoned(_)) = forget_placements(inner, 0, &Waiting::default()) {
@@ -93,6 +112,7 @@ impl Store {
             inner: Arc::downgrade(&self.inner),
             views: Arc::downgrade(&self.views),
             close_on_drop: Arc::downgrade(&self.close_on_drop),
+            current: self.current.clone(),
         }
     }
 
@@ -147,7 +167,11 @@ impl Store {
         Options::default().create_in_memory()
     }
 
-    fn from_inner(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
+    fn from_inner(
+        inner: Arc<Inner>,
+        threads: Option<threads::Threads>,
+        current: Option<Arc<Current>>,
+    ) -> Self {
         let views = Arc::new(ViewCache::new());
         if threads.is_some() && has_dropped(&inner).unwrap_or(false) {
             inner.ask_to_empty();
@@ -158,7 +182,31 @@ impl Store {
             close_on_drop: Arc::new(CloseOnDrop { inner: inner.clone(), threads }),
             views,
             inner,
+            current,
         }
+    }
+
+    /// What `report` finds with a handle that sees the newest state, in more than its pages. Where
+    /// another process writes, again with a newer one if it passed the state meanwhile.
+    ///
+    /// # Errors
+    /// Those of `report`, and of opening the store again.
+    pub(crate) fn report<T>(&self, mut report: impl FnMut(&Self) -> Result<T>) -> Result<T> {
+        let Some(current) = &self.current else { return report(self) };
+        let mut tries = 1..MOST_REPORTS;
+        loop {
+            let store = Self { inner: current.settled()?, current: None, ..self.clone() };
+            let lsn = store.inner.pager.horizon.visible();
+            match report(&store).map_err(|e| store.inner.pager.judge(e, lsn)) {
+                Err(Error::SnapshotTooOld { .. }) if tries.next().is_some() => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// What the store was opened with last: others may have written it since.
+    pub(crate) fn opened(&self) -> Arc<Inner> {
+        self.current.as_ref().map_or_else(|| self.inner.clone(), |current| current.last())
     }
 
     /// A snapshot of the newest durable commit. It never waits for a transaction.
@@ -187,7 +235,8 @@ impl Store {
             self.inner.note_background_error("flush", &e);
         }
         loop {
-            match self.views.open(&self.inner, newest) {
+            let newer = self.current.as_ref().map(|current| current.newest()).transpose()?;
+            match self.views.open(newer.as_ref().unwrap_or(&self.inner), newest) {
                 // Given up before its first page was read; there is a newer state now.
                 Err(Error::SnapshotTooOld { .. }) => {}
                 result => return result,
@@ -428,6 +477,6 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn stat(&self) -> Result<StoreStat> {
-        stat::stat(self)
+        self.report(stat::stat)
     }
 }

@@ -1,14 +1,13 @@
 //! Creating and opening stores, in files and on other storage.
 
+use super::current::Current;
 use super::{Store, threads};
 use crate::engine::Inner;
 use crate::engine::{Options, format};
 use crate::log::place::IN_USE;
 use crate::txn::{Wait, Waiting, no_inodes};
 use holdall_core::{Error, Result};
-use holdall_io::{
-    Access, FileStorage, Locked, MemoryStorage, OverlayStorage, Storage, is_out_of_inodes,
-};
+use holdall_io::{Access, FileStorage, Locked, MemoryStorage, Storage, is_out_of_inodes};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -112,11 +111,14 @@ impl Options {
         }
     }
 
-    /// Opens a store for reading, beside other readers. After a crash the log is replayed in
-    /// memory; nothing is written.
+    /// Opens a store for reading, whoever else has it open. Nobody is kept out, and nothing is
+    /// written, so that the right to read the two files is enough. While another process writes,
+    /// each [`Store::read`] sees the newest state that it made durable; an older one, held while the
+    /// writer's checkpoints pass it, ends with [`Error::SnapshotTooOld`] where its pages were used
+    /// again. After a crash the log is replayed in memory.
     ///
     /// # Errors
-    /// As [`Options::open`].
+    /// As [`Options::open`]; [`Error::Locked`] if a writer was opening the store for ten seconds.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Store> {
         self.check()?;
         let path = path.as_ref();
@@ -181,9 +183,9 @@ impl Options {
     /// As [`Options::open`].
     pub fn open_on(&self, storage: Arc<dyn Storage>) -> Result<Store> {
         self.check()?;
-        let inner = Inner::open(storage, self, false)?;
+        let inner = Inner::open(storage, self, None)?;
         let threads = self.background.then(|| threads::Threads::start(&inner));
-        Ok(Store::from_inner(inner, threads))
+        Ok(Store::from_inner(inner, threads, None))
     }
 
     /// Opens a store on any storage for reading only.
@@ -192,9 +194,8 @@ impl Options {
     /// As [`Options::open`].
     pub fn open_read_only_on(&self, storage: Arc<dyn Storage>) -> Result<Store> {
         self.check()?;
-        let overlay = OverlayStorage::new(storage)
-            .map_err(|e| Error::io("opening the store for reading", e))?;
-        Ok(Store::from_inner(Inner::open(Arc::new(overlay), self, true)?, None))
+        let current = Current::open(storage, self)?;
+        Ok(Store::from_inner(current.last(), None, Some(Arc::new(current))))
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! Invariants and the argument for crash safety: docs/recovery.md.
 
+mod beside;
 mod causes;
 mod checkpoint;
 pub mod direct;
@@ -23,6 +24,7 @@ mod volume;
 mod writer_lock;
 
 pub use crate::log::{io_error, no_inodes};
+pub use beside::{Beside, has_writer};
 pub use causes::{Cause, Checkpoints};
 pub use housekeeping::Housekeeping;
 pub use imaged::Elsewhere;
@@ -30,7 +32,7 @@ pub use pinned::Pinned;
 pub use recovery::{Recovered, recover};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::{Cold, PageTx};
-pub use volume::{Slots, Volume, read_slots};
+pub use volume::{Slots, Volume, newest_superblock, read_slots};
 pub use writer_lock::{Cancel, Wait, Waiting};
 
 use crate::cache::horizon::{Horizon, Needed, Registration};
@@ -99,6 +101,8 @@ pub struct Pager {
     /// Lookups of objects.
     pub looks: Looks,
     checkpoint_times: Recorder,
+    /// Who else may write, if this process only reads.
+    beside: Option<Beside>,
 }
 
 impl Pager {
@@ -131,6 +135,7 @@ impl Pager {
             old: OldVersions::default(),
             looks: Looks::default(),
             checkpoint_times: Recorder::default(),
+            beside: None,
         }
     }
 

@@ -153,8 +153,7 @@ impl PageRead for Pinned<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::{Log, LogStart};
-    use crate::txn::{Limits, Pager, fixture};
+    use crate::txn::{Pager, fixture};
     use holdall_core::Lsn;
     use holdall_io::MemoryDisk;
     use std::sync::Arc;
@@ -169,21 +168,8 @@ mod tests {
             page::format(page, PageKind::Heap, PageNo(no as u64), 1);
             page::seal(page, Lsn(0));
         }
-        let volume = fixture::volume(Arc::new(MemoryDisk::from_bytes(bytes)), SIZE);
-        let (store_id, start) = ([7; 16], Lsn(0));
-        let log =
-            Log::new(LogStart { store_id, epoch: 1, start, capacity: 64 << 10, checkpoint: 1 });
-        let limits = Limits {
-            cache_bytes: 1 << 20,
-            dirty_pages: 16,
-            old_version_bytes: 1 << 20,
-            transaction_pages: 64,
-            checksum_bytes: 1 << 20,
-            log_data_bytes: 1 << 16,
-            map_reads: false,
-            direct_reads: false,
-        };
-        Arc::new(Pager::new(volume, log, limits))
+        let disk = Arc::new(MemoryDisk::from_bytes(bytes));
+        Arc::new(fixture::pager(disk, SIZE))
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! The argument that any torn page ends as its last version is in docs/recovery.md.
 
 mod blocks;
-mod replay;
+pub(super) mod replay;
 
 use super::direct;
 use super::volume::{Volume, slots_are_whole};
@@ -87,7 +87,7 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
     })?;
     refuse_contradictions(storage, &sb, &scan)?;
     volume.renew_superblock()?;
-    let replay = Replay::read(volume, &scan, sb.log_bytes.min(length))?;
+    let replay = Replay::read(volume, &scan.groups, sb.log_bytes.min(length))?;
     *room += replay.bytes_to_write(volume)? + scan.groups.last().map_or(0, |g| g.len() as u64);
     let flagged_clean = mutation::is(Mutation::R05Flag) && sb.epoch <= 1;
     if !scan.groups.is_empty() && !flagged_clean {

@@ -69,7 +69,15 @@ impl Snapshot {
     pub fn image_of(&self, page: PageNo) -> Result<Option<PageNo>> {
         let found = self.images.get(self, page);
         self.check()?;
-        found
+        self.judged(found)
+    }
+
+    /// What a read of this state gave, if others may have written there meanwhile.
+    ///
+    /// # Errors
+    /// Its own; [`holdall_core::Error::SnapshotTooOld`] if that explains it.
+    pub fn judged<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|e| self.seen.pager.judge(e, self.registration.lsn))
     }
 
     /// What later snapshots of the same state can share.
@@ -89,7 +97,7 @@ impl PageRead for Snapshot {
         let result = places.find(self.images, page, kind);
         // Looked at after the read: pages may have gone while it ran.
         self.check()?;
-        result
+        self.judged(result)
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use crate::log::{DataFile, io_error};
 use crate::metrics::{Distribution, Recorder};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
-use holdall_core::{Error, PageNo, PageRun, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use holdall_io::{Disk, WriteOut};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -370,6 +370,10 @@ impl DataFile for Volume {
     fn wait_synced(&self, ticket: u64) -> Result<()> {
         self.wait_synced(ticket)
     }
+
+    fn show_durable(&self, durable: Lsn) {
+        self.disk.show_durable(Some(durable.0));
+    }
 }
 
 /// What opening a store reads lies before.
@@ -401,6 +405,22 @@ pub fn slots_are_whole(disk: &dyn Disk) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// The newest superblock, as it lies there now; `None` if neither copy is whole. Cost: two reads.
+///
+/// # Errors
+/// [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+pub fn newest_superblock(disk: &dyn Disk) -> Result<Option<Superblock>> {
+    let mut newest: Option<Superblock> = None;
+    let mut bytes = [0; SLOT_BYTES];
+    for at in SLOT_AT {
+        disk.read_at(at, &mut bytes)
+            .map_err(|e| Error::io(format!("reading the superblock at {at}"), e))?;
+        let found = Superblock::decode(&bytes)?;
+        newest = newest.into_iter().chain(found).max_by_key(|sb| sb.sequence);
+    }
+    Ok(newest)
 }
 
 /// Reads the superblocks of a store.

@@ -54,6 +54,10 @@ impl Store {
     /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) if the disk has no room for
     /// what writers changed meanwhile.
     pub fn frag(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<FragReport> {
+        self.report(|store| store.frag_once(progress))
+    }
+
+    fn frag_once(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<FragReport> {
         let reader = self.read_newest()?;
         let mut walk = Walk::new(&self.inner, &reader.state, progress)?;
         let collections = walk.collections()?;

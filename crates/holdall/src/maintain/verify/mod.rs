@@ -33,8 +33,9 @@ mod walk_state;
 pub use report::{Problem, Progress, VerifyReport};
 
 use crate::store::Store;
-use holdall_core::Result;
+use holdall_core::{Error, Lsn, Result};
 use page_source::Pages;
+use std::time::Duration;
 use walk_state::{Compare, Walk};
 
 /// What [`Store::verify_with`] looks at.
@@ -76,6 +77,19 @@ impl Store {
         options: &VerifyOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<VerifyReport> {
+        self.report(|store| {
+            let (lsn, report) = store.verify_once(options, progress)?;
+            // Another process that writes makes it look damaged.
+            let past = !report.is_sound() && store.inner.pager.is_past(lsn);
+            if past { Err(Error::SnapshotTooOld { age: Duration::ZERO }) } else { Ok(report) }
+        })
+    }
+
+    fn verify_once(
+        &self,
+        options: &VerifyOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Lsn, VerifyReport)> {
         let snapshot = self.inner.pager.snapshot();
         let pages = Pages::new(&self.inner, &snapshot)?;
         let mut walk = Walk::new(&pages, *options, progress)?;
@@ -99,6 +113,6 @@ impl Store {
         if self.inner.is_clean() {
             walk.compare_length();
         }
-        Ok(walk.finish())
+        Ok((snapshot.lsn(), walk.finish()))
     }
 }

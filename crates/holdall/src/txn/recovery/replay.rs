@@ -7,7 +7,6 @@
 //! Memory: records stay as they are in the log; of the pages they make, [`KEPT_BYTES`] at most
 //! are kept from the check to the writing, the others are made a second time.
 
-use crate::log::Scan;
 use crate::txn::volume::{MOST_UNSYNCED_GROWTH, Volume};
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::{Parts, Ranges, Record, most_composed, next_record};
@@ -50,7 +49,7 @@ pub(super) enum Data<'a> {
 }
 
 /// What the log asks to be written in place.
-pub(super) struct Replay<'a> {
+pub(in crate::txn) struct Replay<'a> {
     /// By page, those of a page in the order of the log.
     edits: Vec<Edit<'a>>,
     /// The first pages, as they will be.
@@ -107,16 +106,55 @@ impl<'a> Replay<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
-    pub(super) fn read(volume: &Volume, scan: &'a Scan, log_bytes: u64) -> Result<Self> {
+    pub(super) fn read(volume: &Volume, groups: &'a [Vec<u8>], log_bytes: u64) -> Result<Self> {
+        let (mut replay, bounds) = Self::parse(volume, groups, log_bytes)?;
+        replay.check(volume, &bounds)?;
+        Ok(replay)
+    }
+
+    /// As [`Replay::read`], and makes no page yet.
+    ///
+    /// # Errors
+    /// As [`Replay::read`].
+    pub(in crate::txn) fn unchecked(
+        volume: &Volume,
+        groups: &'a [Vec<u8>],
+        log_bytes: u64,
+    ) -> Result<Self> {
+        Self::parse(volume, groups, log_bytes).map(|(replay, _)| replay)
+    }
+
+    fn parse(volume: &Volume, groups: &'a [Vec<u8>], log_bytes: u64) -> Result<(Self, Bounds)> {
         let mut bounds = Bounds::read(volume, log_bytes)?;
         let (edits, segments) = (Vec::new(), Vec::new());
         let mut replay = Self { edits, kept: Vec::new(), pages: 0, segments, commits: 0, end: 0 };
-        for group in &scan.groups {
+        for group in groups {
             replay.read_group(&mut bounds, group)?;
         }
         replay.edits.sort_by_key(|edit| edit.page);
-        replay.check(volume, &bounds)?;
-        Ok(replay)
+        Ok((replay, bounds))
+    }
+
+    /// The pages that change, in order of place.
+    pub(in crate::txn) fn changed(&self) -> impl Iterator<Item = PageNo> {
+        self.edits.chunk_by(|a, b| a.page == b.page).filter_map(|edits| Some(edits.first()?.page))
+    }
+
+    /// Gives `f` page `no` as the log makes it from what `base` puts there, with the commit that
+    /// changed it last.
+    ///
+    /// # Errors
+    /// As [`Replay::each_page`]; those of `base`.
+    pub(in crate::txn) fn make(
+        &self,
+        volume: &Volume,
+        no: PageNo,
+        bytes: &mut [u8],
+        base: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<Lsn> {
+        let first = self.edits.partition_point(|edit| edit.page < no);
+        let len = self.edits[first..].partition_point(|edit| edit.page == no);
+        make(volume, &self.edits[first..first + len], bytes, base)
     }
 
     fn read_group(&mut self, bounds: &mut Bounds, group: &'a [u8]) -> Result<()> {
@@ -223,32 +261,41 @@ impl<'a> Replay<'a> {
     ) -> Result<()> {
         let (mut kept, mut bytes) = (self.kept.iter(), vec![0; volume.page_size()]);
         for edits in self.edits.chunk_by(|a, b| a.page == b.page) {
-            let Some(last) = edits.last() else { continue };
+            let Some(no) = edits.first().map(|edit| edit.page) else { continue };
             if let Some(kept) = kept.next() {
-                f(last.page, kept)?;
+                f(no, kept)?;
                 continue;
             }
-            // A new page starts as zeros, and one that lay elsewhere from there: nothing before
-            // matters.
-            let from = edits.iter().rposition(|edit| edit.new || edit.begins_at_image());
-            match from.map(|from| &edits[from]) {
-                Some(Edit { new: true, .. }) if !mutation::is(Mutation::R13Unread) => bytes.fill(0),
-                Some(Edit { image: Some(image), .. }) => {
-                    image_or_place(volume, last.page, *image, &mut bytes)?;
-                }
-                _ => raw_page(volume, last.page, &mut bytes)?,
-            }
-            for edit in &edits[from.unwrap_or(0)..] {
-                edit.ranges.apply(&mut bytes)?;
-            }
-            if page::seal(&mut bytes, last.lsn) != last.checksum {
-                let detail = "replaying the log does not give the page that was committed";
-                return Err(Error::page(last.page, detail));
-            }
-            f(last.page, &bytes)?;
+            make(volume, edits, &mut bytes, &mut |bytes| raw_page(volume, no, bytes))?;
+            f(no, &bytes)?;
         }
         Ok(())
     }
+}
+
+/// Makes a page from all its edits, in the order of the log; returns the last one's commit.
+fn make(
+    volume: &Volume,
+    edits: &[Edit<'_>],
+    bytes: &mut [u8],
+    base: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+) -> Result<Lsn> {
+    let Some(last) = edits.last() else { return Ok(Lsn(0)) };
+    // A new page starts as zeros, and one that lay elsewhere from there: nothing before matters.
+    let from = edits.iter().rposition(|edit| edit.new || edit.begins_at_image());
+    match from.map(|from| &edits[from]) {
+        Some(Edit { new: true, .. }) if !mutation::is(Mutation::R13Unread) => bytes.fill(0),
+        Some(Edit { image: Some(image), .. }) => image_or_place(volume, last.page, *image, bytes)?,
+        _ => base(bytes)?,
+    }
+    for edit in &edits[from.unwrap_or(0)..] {
+        edit.ranges.apply(bytes)?;
+    }
+    if page::seal(bytes, last.lsn) != last.checksum {
+        let detail = "replaying the log does not give the page that was committed";
+        return Err(Error::page(last.page, detail));
+    }
+    Ok(last.lsn)
 }
 
 /// Pages from `no` on up to the last one that it holds as allocated, if it lies where the
@@ -279,7 +326,7 @@ fn image_or_place(
 
 /// A page as it lies there, torn or not; zeros beyond the end of the file, whose growth the
 /// crash may have undone.
-fn raw_page(volume: &Volume, no: PageNo, bytes: &mut [u8]) -> Result<()> {
+pub(in crate::txn) fn raw_page(volume: &Volume, no: PageNo, bytes: &mut [u8]) -> Result<()> {
     let at = no.0 * volume.page_size() as u64;
     match volume.disk.read_at(at, bytes) {
         Ok(()) => Ok(()),
