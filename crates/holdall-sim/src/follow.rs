@@ -6,7 +6,7 @@
 
 use crate::check::{self, Bad};
 use crate::model::State;
-use crate::op::Op;
+use crate::op::{End, Op, TxOp};
 use crate::pairs::Actor;
 use crate::script::Script;
 use crate::world::{Kept, Outcome, World};
@@ -27,8 +27,10 @@ pub(crate) struct Other {
 /// Puts such a process into a third of all scripts.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.rotate_left(24) ^ 0x66_6f_6c_6c_6f_77);
-    if rng.random_range(0..3) > 0 {
-        return;
+    match rng.random_range(0..12) {
+        0 => return replacements(script, &mut rng),
+        1..5 => {}
+        _ => return,
     }
     for _ in 0..rng.random_range(2..40) {
         let at = rng.random_range(0..=script.ops.len());
@@ -40,6 +42,33 @@ pub(crate) fn add(script: &mut Script) {
             }
             Some(Op::WriteAround { between, .. }) => between.push(op),
             _ => script.ops.insert(at, op),
+        }
+    }
+}
+
+/// A few objects that are replaced again and again while the other process looks: their places, and
+/// the info pages that these have, are used in turns.
+fn replacements(script: &mut Script, rng: &mut SmallRng) {
+    let params = &mut script.params;
+    (params.max_bytes, params.tuning.auto_checkpoint) = (u64::MAX, true);
+    // Many small spaces, all of whose pages stay in memory and in their places.
+    (params.space_pages, params.tuning.cache_bytes) = (Some(64), 4 << 20);
+    (params.tuning.transaction_bytes, params.tuning.checksum_bytes) = (32 << 20, 2 << 20);
+    let (page, direct) = (params.page_size as u32, params.tuning.log_data_bytes as u32);
+    script.ops.clear();
+    let objects = rng.random_range(1..4);
+    let all = rng.random();
+    for _ in 0..rng.random_range(20..120) {
+        let some = rng.random_range(0..objects);
+        let ops = (0..objects).filter(|name| all || *name == some).map(|name| {
+            let size = direct.min(1 << 20) + rng.random_range(1..64) * page;
+            TxOp::Put { coll: 0, name, size, seed: rng.random(), attributes: 0 }
+        });
+        script.ops.push(Op::Write { ops: ops.collect(), end: End::Commit });
+        match rng.random_range(0..8) {
+            0..5 => script.ops.push(Op::Follow(rng.random_range(0..15))),
+            5 => script.ops.push(Op::Checkpoint),
+            _ => {}
         }
     }
 }

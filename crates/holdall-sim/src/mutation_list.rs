@@ -399,20 +399,22 @@ pub const ALL: &[Entry] = &[
         "41-forget",
         "a reader forgets pages that were given to others since its last state.",
     ),
-    usually(
+    entry(
         Mutation::R41Info,
         "41-info",
         "a reader forgets info pages that are made anew in their places.",
+        Shows::Never("no seed was found; tests/processes.rs shows it within seconds."),
     ),
     usually(
         Mutation::R41Passed,
         "41-passed",
         "a reader whose state a checkpoint passed opens the store again.",
     ),
-    usually(
+    entry(
         Mutation::R41Late,
         "41-late",
         "what is read while a newer state is taken over is not kept.",
+        Shows::Never("it needs two threads; a test of txn/beside.rs has it."),
     ),
     usually(
         Mutation::R50Counts,
