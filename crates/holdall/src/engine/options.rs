@@ -210,6 +210,8 @@ const LOG_FOR_LOAD: u64 = 32 << 20;
 /// Pages that may be dirty if the cache has few or many: replay reads and writes the latter in a
 /// third of a second (docs/design.md).
 const DIRTY_PAGES: [usize; 2] = [1 << 13, 1 << 14];
+/// A transaction may keep so many bytes of changed pages in memory, whatever the cache has.
+const LEAST_TRANSACTION: usize = 32 << 20;
 /// Less than this no store has.
 const LEAST_MAX_BYTES: u64 = 128 << 10;
 
@@ -269,11 +271,12 @@ impl Options {
         self.tuning.dirty_pages.unwrap_or(half.clamp(least, most))
     }
 
-    /// Pages that a transaction holds: as many as fit its bytes, a checkpoint's limit, and half of
-    /// the log, which takes what differs in those that stay until the commit.
+    /// Pages that a transaction holds: as many as fit its bytes, a checkpoint's limit, and three
+    /// quarters of the log, which takes what differs in those that stay until the commit.
     fn transaction_pages(&self) -> usize {
         let (size, log) = (self.page_size, self.tuning.log_bytes.min(usize::MAX as u64) as usize);
-        let bytes = self.tuning.transaction_bytes.min(log / 2);
+        let usual = (self.cache_bytes / 4).max(LEAST_TRANSACTION);
+        let bytes = self.tuning.transaction_bytes.unwrap_or(usual).min(log / 4 * 3);
         (bytes / size).min(self.dirty_pages() / 2).max(2)
     }
 

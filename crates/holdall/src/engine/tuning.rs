@@ -29,7 +29,7 @@ pub(super) fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result
 pub struct Tuning {
     pub(crate) space_pages: Option<u32>,
     pub(crate) dirty_pages: Option<usize>,
-    pub(crate) transaction_bytes: usize,
+    pub(crate) transaction_bytes: Option<usize>,
     pub(crate) checksum_bytes: usize,
     pub(crate) log_bytes: u64,
     pub(crate) log_data_bytes: usize,
@@ -50,7 +50,7 @@ impl Default for Tuning {
         Self {
             space_pages: None,
             dirty_pages: None,
-            transaction_bytes: 32 << 20,
+            transaction_bytes: None,
             checksum_bytes: 2 << 20,
             log_bytes: 64 << 20,
             log_data_bytes: 128 << 10,
@@ -83,10 +83,11 @@ impl Tuning {
     }
 
     /// Bytes of changed pages that a transaction keeps in memory, and the versions before them
-    /// beside; at most 1 GiB. Default: 32 MiB. It never holds more than half of `dirty_pages` and
-    /// of `log_bytes`. What is beyond is written before the commit.
+    /// beside; at most 1 GiB. Default: a quarter of the cache, at least 32 MiB. It never holds more
+    /// than half of `dirty_pages` and three quarters of `log_bytes`. What is beyond is written
+    /// before the commit.
     pub fn transaction_bytes(mut self, bytes: usize) -> Self {
-        self.transaction_bytes = bytes;
+        self.transaction_bytes = Some(bytes);
         self
     }
 
@@ -211,7 +212,9 @@ impl Tuning {
         bounded("log_bytes", self.log_bytes, 16 * BLOCK as u64, MOST_BYTES)?;
         bounded("first_log_bytes", self.first_log_bytes, 8 * BLOCK as u64, MOST_BYTES)?;
         bounded("log_data_bytes", self.log_data_bytes as u64, 0, MOST_LOG_DATA)?;
-        bounded("transaction_bytes", self.transaction_bytes as u64, 0, MOST_LOG_DATA)?;
+        if let Some(bytes) = self.transaction_bytes {
+            bounded("transaction_bytes", bytes as u64, 0, MOST_LOG_DATA)?;
+        }
         bounded("checksum_bytes", self.checksum_bytes as u64, 0, MOST_LOG_DATA)?;
         bounded("growth_bytes", self.growth_bytes, 0, MOST_BYTES)
     }
