@@ -1,6 +1,6 @@
 //! How far the log of an open store is durable, for processes that read the store meanwhile.
 //!
-//! Owns: [`Sign`]. The position is the place of a locked byte, in a range where no file has bytes.
+//! Owns: [`Sign`]. The position is the place of a locked byte, far behind the end of every file.
 //! So it costs no write, who may only read the file can look at it, and it is gone with the process
 //! that set it. A lock belongs to the open file, so that others of the process are not in its way.
 //! On systems without such locks, and where a file system refuses them, nobody sees a position.

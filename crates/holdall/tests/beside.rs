@@ -1,7 +1,5 @@
 //! A store opened for reading beside a handle that writes it: what it sees, and for how long.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use holdall::{Durability, Error, Options, Store};
 use std::os::unix::fs::FileExt;
 

@@ -2,7 +2,7 @@
 //! none is older than what was acknowledged before, and nobody waits for ever.
 //!
 //! The children are this test binary again, which environment variables direct. With
-//! `HOLDALL_PROCESSES_SECONDS` it runs so long, with `HOLDALL_PROCESSES_READERS` so many readers.
+//! `HOLDALL_PROCESSES_SECONDS` it runs so long, with `HOLDALL_PROCESSES_READERS` that many read.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -169,7 +169,7 @@ fn signal(child: &Child, signal: &str) {
 }
 
 #[test]
-fn readers_see_whole_states_whoever_is_killed() {
+fn readers_see_whole_states_while_others_are_killed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let store = options().create(&path).unwrap();

@@ -299,7 +299,7 @@ impl Pool {
             }
             shard.loaded.wait(&mut loading);
         }
-        // Someone may have published the page between the look and the claim.
+        // Published between the look and the claim, perhaps.
         let result = match self.cached(shard, page, lsn) {
             Some(found) => found,
             None => self.load(shard, (page, address, kind), lsn, reading),
@@ -468,8 +468,7 @@ impl Pool {
         }
     }
 
-    /// What another process wrote in places is about to be taken over: what is being read now is
-    /// not kept.
+    /// What another process wrote is about to be taken over: what is being read now is not kept.
     pub fn begin_advance(&self) {
         self.advances.fetch_add(1, SeqCst);
     }
@@ -477,8 +476,8 @@ impl Pool {
     /// As [`Pool::discard`], for all pages that `gone` says. Cost: a look at every frame.
     pub fn discard_those(&self, gone: impl Fn(PageNo) -> bool) {
         for shard in &self.shards {
-            let all: Vec<u64> = shard.frames.read().map.keys().copied().collect();
-            all.into_iter().map(PageNo).filter(|no| gone(*no)).for_each(|no| self.discard(no));
+            let all: Vec<_> = shard.frames.read().map.keys().map(|no| PageNo(*no)).collect();
+            all.into_iter().filter(|no| gone(*no)).for_each(|no| self.discard(no));
         }
     }
 

@@ -25,7 +25,7 @@ enum Tried {
     Again,
 }
 
-/// Opens a store for reading, whoever else has it open. Cost: of the log, what a recovery
+/// Opens a store for reading beside others. Cost: of the log, what a recovery
 /// would read; nothing is written.
 ///
 /// # Errors

@@ -210,7 +210,7 @@ const LOG_FOR_LOAD: u64 = 32 << 20;
 /// Pages that may be dirty if the cache has few or many: replay reads and writes the latter in a
 /// third of a second (docs/design.md).
 const DIRTY_PAGES: [usize; 2] = [1 << 13, 1 << 14];
-/// A transaction may keep so many bytes of changed pages in memory, whatever the cache has.
+/// Bytes of changed pages that a transaction may keep in memory, however small the cache is.
 const LEAST_TRANSACTION: usize = 32 << 20;
 /// Less than this no store has.
 const LEAST_MAX_BYTES: u64 = 128 << 10;

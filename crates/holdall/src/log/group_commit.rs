@@ -327,7 +327,7 @@ impl Log {
             _ => Ok(()),
         });
         match &done {
-            // Before anybody who waits is told: whom they tell finds their commits.
+            // Before waiters wake: those to whom they speak of their commits find these.
             Ok(()) => data.show_durable(end),
             // Poison before the lock is taken again: nobody may acknowledge past this point.
             Err(why) => self.set_poison(why),

@@ -118,7 +118,7 @@ pub fn follow(
         let start = found.end;
         found.end = Lsn(start.0 + blocks.len() as u64);
         found.groups.push(payload);
-        before = Some((start, std::mem::replace(&mut found.last, Some(sum))));
+        before = Some((start, found.last.replace(sum)));
         previous = Some(sum);
     }
     match (upto, before) {

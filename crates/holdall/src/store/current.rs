@@ -1,7 +1,7 @@
 //! A store open for reading, while others may write it: which opening of it is current.
 //!
-//! Owns: [`Current`]. Mostly the same opening goes on from state to state. Where there is no way on,
-//! since a checkpoint passed it or another process took over, the store is opened again; snapshots
+//! Owns: [`Current`]. Mostly the same opening goes on from state to state. If a
+//! checkpoint passed its state or another process took over, the store is opened again; snapshots
 //! of before keep their own.
 //!
 //! Threads: one goes on while others wait for it.

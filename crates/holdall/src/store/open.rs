@@ -111,7 +111,7 @@ impl Options {
         }
     }
 
-    /// Opens a store for reading, whoever else has it open. Nobody is kept out, and nothing is
+    /// Opens a store for reading beside others, one of which may write. Nobody is kept out, and nothing is
     /// written, so that the right to read the two files is enough. While another process writes,
     /// each [`Store::read`] sees the newest state that it made durable; an older one, held while the
     /// writer's checkpoints pass it, ends with [`Error::SnapshotTooOld`] where its pages were used
