@@ -1,9 +1,10 @@
 //! `holdall ls`: lists names in byte order.
 
 use std::ffi::OsString;
+use std::ops::Bound;
 use std::path::PathBuf;
 
-use holdall::{Entry, Metadata, Oid, Reader};
+use holdall::{Entry, Error, Metadata, Oid, Reader};
 use serde_json::{Map, Value};
 
 use crate::failure::{ERROR, Failure, Outcome, complain};
@@ -35,39 +36,89 @@ pub struct Args {
     collection: Option<String>,
 }
 
-/// Prints as it reads: memory does not grow with the number of names.
+/// How often in a row a state may be lost before a name of it is listed.
+const MOST_TRIES: u32 = 20;
+
+/// Prints as it reads: memory does not grow with the number of names. If the checkpoints of another
+/// process pass the state, it goes on behind the last name with a newer one.
 pub fn run(args: &Args) -> Outcome {
     let store = open::read_only(&args.store)?;
-    let reader = open::reader(&store, args.collection.as_deref())?;
-    let mut out = Out::new();
-    let mut first = true;
-    let mut left_out = 0;
-    let escape = if args.ascii { name::escape_ascii } else { name::escape };
-    for item in reader.names(name::bytes(&args.prefix)) {
-        let Entry { name, oid } = item?;
-        if args.json {
-            out.text(if first { "[\n" } else { ",\n" })?;
-            out.text(&output::json_text(&json(&reader, &name, oid)?))?;
-        } else if args.null {
-            if name.contains(&0) {
-                left_out += 1;
-                complain(&format!("not listed: {}: its name holds a NUL byte", escape(&name)));
-                continue;
+    let prefix = name::bytes(&args.prefix);
+    let mut list = List { args, out: Out::new(), listed: 0, left_out: 0 };
+    let (mut last, mut tries) = (None, 0);
+    loop {
+        let reader = open::reader(&store, args.collection.as_deref())?;
+        let before = list.listed;
+        match list.rest(&reader, prefix, &mut last) {
+            Err(Failure::Store(Error::SnapshotTooOld { .. })) if tries < MOST_TRIES => {
+                tries = if list.listed > before { 0 } else { tries + 1 };
             }
-            out.bytes(&name)?;
-            out.bytes(b"\0")?;
-        } else if args.long {
-            out.line(format_args!("{} {}", long(&reader.metadata(oid)?), escape(&name)))?;
-        } else {
-            out.line(format_args!("{}", escape(&name)))?;
+            result => {
+                result?;
+                return list.finish();
+            }
         }
-        first = false;
     }
-    if args.json {
-        out.text(if first { "[]\n" } else { "\n]\n" })?;
+}
+
+/// A listing under way.
+struct List<'a> {
+    args: &'a Args,
+    out: Out,
+    listed: u64,
+    left_out: u64,
+}
+
+impl List<'_> {
+    /// Lists what comes behind `last`, which follows.
+    fn rest(&mut self, reader: &Reader, prefix: &[u8], last: &mut Option<Vec<u8>>) -> Outcome {
+        let from = match last {
+            Some(last) => Bound::Excluded(last.clone()),
+            None => Bound::Included(prefix.to_vec()),
+        };
+        for item in reader.range((from, Bound::Unbounded)) {
+            let entry = item?;
+            if !entry.name.starts_with(prefix) {
+                break;
+            }
+            self.entry(reader, &entry)?;
+            *last = Some(entry.name);
+        }
+        Ok(())
     }
-    out.finish()?;
-    if left_out > 0 { Err(Failure::Reported(ERROR)) } else { Ok(()) }
+
+    fn entry(&mut self, reader: &Reader, Entry { name, oid }: &Entry) -> Outcome {
+        let escape = if self.args.ascii { name::escape_ascii } else { name::escape };
+        let out = &mut self.out;
+        if self.args.json {
+            let text = output::json_text(&json(reader, name, *oid)?);
+            out.text(if self.listed == 0 { "[\n" } else { ",\n" })?;
+            out.text(&text)?;
+        } else if self.args.null {
+            if name.contains(&0) {
+                self.left_out += 1;
+                complain(&format!("not listed: {}: its name holds a NUL byte", escape(name)));
+                return Ok(());
+            }
+            out.bytes(name)?;
+            out.bytes(b"\0")?;
+        } else if self.args.long {
+            let line = long(&reader.metadata(*oid)?);
+            out.line(format_args!("{line} {}", escape(name)))?;
+        } else {
+            out.line(format_args!("{}", escape(name)))?;
+        }
+        self.listed += 1;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Outcome {
+        if self.args.json {
+            self.out.text(if self.listed == 0 { "[]\n" } else { "\n]\n" })?;
+        }
+        self.out.finish()?;
+        if self.left_out > 0 { Err(Failure::Reported(ERROR)) } else { Ok(()) }
+    }
 }
 
 fn json(reader: &Reader, name: &[u8], oid: Oid) -> Outcome<Value> {

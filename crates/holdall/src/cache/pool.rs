@@ -300,10 +300,9 @@ impl Pool {
             shard.loaded.wait(&mut loading);
         }
         // Published between the look and the claim, perhaps.
-        let result = match self.cached(shard, page, lsn) {
-            Some(found) => found,
-            None => self.load(shard, (page, address, kind), lsn, reading),
-        };
+        let result = self.cached(shard, page, lsn);
+        let load = || self.load(shard, (page, address, kind), lsn, reading);
+        let result = result.unwrap_or_else(load);
         shard.loading.lock().remove(&page.0);
         shard.loaded.notify_all();
         result
@@ -473,12 +472,13 @@ impl Pool {
         self.advances.fetch_add(1, SeqCst);
     }
 
-    /// As [`Pool::discard`], for all pages that `gone` says. Cost: a look at every frame.
-    pub fn discard_those(&self, gone: impl Fn(PageNo) -> bool) {
+    /// As [`Pool::forget`], for all pages that `gone` says. Cost: a look at every frame.
+    pub fn forget_those(&self, gone: impl Fn(PageNo) -> bool) -> bool {
+        let mut all = Vec::new();
         for shard in &self.shards {
-            let all: Vec<_> = shard.frames.read().map.keys().map(|no| PageNo(*no)).collect();
-            all.into_iter().filter(|no| gone(*no)).for_each(|no| self.discard(no));
+            all.extend(shard.frames.read().map.keys().map(|no| PageNo(*no)).filter(|no| gone(*no)));
         }
+        all.into_iter().all(|no| self.forget(no))
     }
 
     /// Pages with a version at or below `lsn` newer than in place, sorted, with that version.

@@ -223,8 +223,8 @@ impl Pager {
         for no in replay.changed().filter(|no| leads(*no)) {
             let before = self.before(no, sb.root, from);
             self.install_change(&replay, no, from)?;
-            if !mutation::is(Mutation::R41Forget) {
-                self.forget_reused(&layout, (no, sb.root), before, from)?;
+            if !self.forget_reused(&layout, (no, sb.root), before, (from, &replay))? {
+                return Err(Error::page(no, "gave away pages that wait for a checkpoint"));
             }
         }
         replay
@@ -265,46 +265,56 @@ impl Pager {
     /// Forgets what memory has of pages that this directory, or the root, gave to others since
     /// `from`, and of info pages made anew: the writer may have put those in their places without
     /// its log. What was in use at `from` and is freed since has not been used again, or a
-    /// superblock would have passed `from`.
+    /// superblock would have passed `from`. Returns whether it forgot all.
     fn forget_reused(
         &self,
         layout: &SpaceLayout,
         (no, root): (PageNo, PageNo),
         before: Option<PageRef>,
-        from: Lsn,
-    ) -> Result<()> {
-        let Some(now) = self.pool.newest_in_memory(no) else { return Ok(()) };
+        (from, replay): (Lsn, &Replay<'_>),
+    ) -> Result<bool> {
+        let Some(now) = self.pool.newest_in_memory(no) else { return Ok(true) };
         let pages = u64::from(layout.space_pages());
         if no == root {
             let old = before.map_or(0, |page| root_page::spaces(&page));
-            if root_page::spaces(&now) > old {
-                self.pool.discard_those(|page| page.0 >= u64::from(old) * pages);
-            }
-            return Ok(());
+            let more = root_page::spaces(&now) > old;
+            return Ok(!more || self.pool.forget_those(|page| page.0 >= u64::from(old) * pages));
         }
         let (space, _) = layout.split(no)?;
         let Some(before) = before else {
             let first = u64::from(space) * pages;
             let all = first..first + pages;
-            self.pool.discard_those(|page| all.contains(&page.0) && page != no);
-            return Ok(());
+            return Ok(self.pool.forget_those(|page| all.contains(&page.0) && page != no));
         };
         let (before, now) =
             (SpaceDir::open(*layout, space, &*before)?, SpaceDir::open(*layout, space, &*now)?);
-        for stretch in 0..layout.stretches() {
-            // Its info page is made anew in its place (rule 22).
-            let anew = before.segment_pages(stretch)? == 0 && now.segment_pages(stretch)? > 0;
-            if anew && !mutation::is(Mutation::R41Info) {
-                self.pool.discard(now.info_page(stretch)?);
+        self.discard_info_pages(layout, (&before, &now), replay)?;
+        let mut all = true;
+        for index in 0..layout.space_pages() {
+            let given = now.last_change(layout.granule_of(index))? > from
+                && now.is_allocated(index)
+                && !before.is_allocated(index);
+            if given && !mutation::is(Mutation::R41Forget) {
+                all &= self.pool.forget(layout.page_at(space, index));
             }
         }
-        for index in 0..layout.space_pages() {
-            let granule = layout.granule_of(index);
-            if now.last_change(granule)? > from
-                && now.is_allocated(index)
-                && !before.is_allocated(index)
-            {
-                self.pool.discard(layout.page_at(space, index));
+        Ok(all)
+    }
+
+    /// An info page of a stretch without segments was made anew in its place (rule 22), unless the
+    /// log says how it changed. The writer had its last version in place, perhaps before a
+    /// superblock said so.
+    fn discard_info_pages(
+        &self,
+        layout: &SpaceLayout,
+        (before, now): (&SpaceDir<&[u8]>, &SpaceDir<&[u8]>),
+        replay: &Replay<'_>,
+    ) -> Result<()> {
+        for stretch in 0..layout.stretches() {
+            let anew = before.segment_pages(stretch)? == 0 && now.segment_pages(stretch)? > 0;
+            let info = now.info_page(stretch)?;
+            if anew && !replay.changes(info) && !mutation::is(Mutation::R41Info) {
+                self.pool.discard(info);
             }
         }
         Ok(())

@@ -140,6 +140,11 @@ impl<'a> Replay<'a> {
         self.edits.chunk_by(|a, b| a.page == b.page).filter_map(|edits| Some(edits.first()?.page))
     }
 
+    /// Whether page `no` changes. Cost: a search.
+    pub(in crate::txn) fn changes(&self, no: PageNo) -> bool {
+        self.edits.binary_search_by_key(&no, |edit| edit.page).is_ok()
+    }
+
     /// Gives `f` page `no` as the log makes it from what `base` puts there, with the commit that
     /// changed it last.
     ///
