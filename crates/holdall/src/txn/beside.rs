@@ -275,16 +275,19 @@ impl Pager {
     ) -> Result<bool> {
         let Some(now) = self.pool.newest_in_memory(no) else { return Ok(true) };
         let pages = u64::from(layout.space_pages());
+        // These may be what the log has just made.
+        let leads = |page| page == root || is_directory(layout, page);
         if no == root {
             let old = before.map_or(0, |page| root_page::spaces(&page));
             let more = root_page::spaces(&now) > old;
-            return Ok(!more || self.pool.forget_those(|page| page.0 >= u64::from(old) * pages));
+            let gone = |page: PageNo| page.0 >= u64::from(old) * pages && !leads(page);
+            return Ok(!more || self.pool.forget_those(gone));
         }
         let (space, _) = layout.split(no)?;
         let Some(before) = before else {
             let first = u64::from(space) * pages;
             let all = first..first + pages;
-            return Ok(self.pool.forget_those(|page| all.contains(&page.0) && page != no));
+            return Ok(self.pool.forget_those(|page| all.contains(&page.0) && !leads(page)));
         };
         let (before, now) =
             (SpaceDir::open(*layout, space, &*before)?, SpaceDir::open(*layout, space, &*now)?);
