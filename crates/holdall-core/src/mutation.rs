@@ -197,10 +197,10 @@ pub enum Mutation {
     R41Forget,
     /// Rule 41: and info pages that are made anew in their places.
     R41Info,
-    /// Rule 41: a reader whose state a checkpoint passed opens the store again.
-    R41Passed,
     /// Rule 41: what is read while a newer state is taken over is not kept.
     R41Late,
+    /// Rule 41: a reader whose state a checkpoint passed opens the store again.
+    R41Passed,
     /// Rule 50: what small collections count follows their records.
     R50Counts,
     /// Rule 50: a record among small collections' has its collection's number.

@@ -159,8 +159,14 @@ impl FileStorage {
         {
             return Ok(used);
         }
-        lock(&file, &self.log_path, self.access, "the log is used by another open store")?;
+        let held = "the log is used by another open store";
+        lock(&file, &self.log_path, self.access, held)?;
         let disk = Arc::new(FileDisk::new(file, self.access).with_direct());
+        // Beside a writer of the volume it is that one's.
+        if self.access == Access::ReadOnly && !self.volume.is_locked()? && disk.is_locked()? {
+            let (path, by) = (self.log_path.clone(), None);
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, Locked { path, held, by }));
+        }
         *last = Arc::downgrade(&disk);
         Ok(disk)
     }

@@ -405,16 +405,16 @@ pub const ALL: &[Entry] = &[
         "a reader forgets info pages that are made anew in their places.",
         Shows::Never("no seed was found; tests/processes.rs shows it within seconds."),
     ),
-    usually(
-        Mutation::R41Passed,
-        "41-passed",
-        "a reader whose state a checkpoint passed opens the store again.",
-    ),
     entry(
         Mutation::R41Late,
         "41-late",
         "what is read while a newer state is taken over is not kept.",
         Shows::Never("it needs two threads; a test of txn/beside.rs has it."),
+    ),
+    usually(
+        Mutation::R41Passed,
+        "41-passed",
+        "a reader whose state a checkpoint passed opens the store again.",
     ),
     usually(
         Mutation::R50Counts,

@@ -63,7 +63,10 @@ fn it_serves_stops_cleanly_and_leaves_one_file() {
     assert!(got.starts_with("HTTP/1.1 200") && got.ends_with("hello"), "{got}");
     let put = serving.request("PUT /default/over-http", "bytes");
     assert!(put.starts_with("HTTP/1.1 200"), "{put}");
-    home.fails(&["get", "s.holdall", "from-cli"], 5, "in use");
+    assert_eq!(home.ok(&["get", "s.holdall", "over-http"]), b"bytes", "read beside the server");
+    assert_eq!(home.ok(&["ls", "s.holdall"]), b"from-cli\nover-http\n");
+    home.ok(&["verify", "s.holdall"]);
+    home.fails(&["rm", "s.holdall", "from-cli"], 5, "in use");
     home.fails(&["serve", "s.holdall", "--anonymous", "--listen", "127.0.0.1:0"], 5, "in use");
     serving.signal(Signal::TERM);
     assert!(serving.child.wait().unwrap().success());
