@@ -156,8 +156,10 @@ def test_opening_waits_as_long_as_it_is_asked_to(path):
     process = hold_in_another_process(path, 0.5)
     for wait in (False, 0, 0.05):
         with pytest.raises(holdall.LockedError) as caught:
-            holdall.open(path, "r", wait=wait)
+            holdall.open(path, "r+", wait=wait)
         assert caught.value.filename == os.fspath(path)
+    with holdall.open(path, "r") as beside:
+        assert beside["a"] == b"1"
     with holdall.open(path, "r+", wait=60) as store:
         assert store["a"] == b"1"
     process.wait()
