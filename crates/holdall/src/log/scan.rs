@@ -9,6 +9,7 @@ use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::Disk;
+use std::io::ErrorKind;
 
 /// What the log holds from the replay position on.
 #[derive(Debug, Default)]
@@ -114,7 +115,14 @@ pub fn follow(
     let mut window = Window::new(disk, expect, length, limit);
     let mut found = Followed { groups: Vec::new(), end: expect.from, last: previous };
     let mut before = None;
-    while let Some((blocks, payload, sum)) = read_group(&mut window, found.end, limit, previous)? {
+    loop {
+        let (blocks, payload, sum) = match read_group(&mut window, found.end, limit, previous) {
+            Ok(Some(group)) => group,
+            Ok(None) => break,
+            // The writer has cut it since.
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::UnexpectedEof => break,
+            Err(e) => return Err(e),
+        };
         let start = found.end;
         found.end = Lsn(start.0 + blocks.len() as u64);
         found.groups.push(payload);

@@ -11,6 +11,9 @@ use crate::read::state::ReadState;
 use holdall_core::{Error, Result};
 use std::ops::Range;
 
+/// A process that writes may replace a large object faster than another can read it.
+const MOST_TRIES: u32 = 100;
+
 /// Reads of one object of the default collection, as the newest durable commit has it. Each is
 /// [`Store::read`] and the call of [`Reader`](crate::Reader) that has its name, a little faster.
 /// Two such calls may see two states: for several reads of one state take a
@@ -116,12 +119,13 @@ impl Store {
     }
 
     /// What `f` finds in the newest durable state; in a newer one if that was given up
-    /// meanwhile.
+    /// meanwhile, until it has been a hundred times.
     #[inline]
     fn once<T>(&self, mut f: impl FnMut(&ReadState) -> Result<T>) -> Result<T> {
+        let mut tries = 1..MOST_TRIES;
         loop {
             match f(&self.state(false)?) {
-                Err(Error::SnapshotTooOld { .. }) => {}
+                Err(Error::SnapshotTooOld { .. }) if tries.next().is_some() => {}
                 result => return result,
             }
         }
