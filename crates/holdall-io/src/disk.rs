@@ -232,6 +232,13 @@ pub trait Disk: Send + Sync + Debug {
         None
     }
 
+    /// When the file was last written (since 1970), and its length, if that was more than a second
+    /// ago: as long as this stays the same nobody writes. `None` also if that is not known. Cost: a
+    /// system call.
+    fn at_rest(&self) -> Option<(Duration, u64)> {
+        None
+    }
+
     /// Says that `len` bytes at `offset` will be read soon, through the page cache.
     /// Does not wait. Returns whether that
     /// may help: false if the bytes are at hand already.

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -30,7 +31,7 @@ const SMALL_GROWTH: u64 = 1 << 20;
 /// How often a lock is tried that may be a reader's, and the time between: the look of a reader
 /// takes microseconds.
 const LOOKS_OF_OTHERS: u32 = 5;
-const LOOK_OF_ANOTHER: std::time::Duration = std::time::Duration::from_millis(1);
+const LOOK_OF_ANOTHER: Duration = Duration::from_millis(1);
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,6 +341,15 @@ impl Disk for FileDisk {
         if self.access == Access::ReadWrite {
             self.sign.show(&self.file, position);
         }
+    }
+
+    fn at_rest(&self) -> Option<(Duration, u64)> {
+        let data = self.file.metadata().ok()?;
+        let written = data.modified().ok()?;
+        // File systems give the same time for some milliseconds.
+        let rests = written.elapsed().is_ok_and(|since| since > Duration::from_secs(1));
+        let written = written.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        rests.then_some((written, data.len()))
     }
 
     fn shown_durable(&self) -> Option<u64> {

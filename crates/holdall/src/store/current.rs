@@ -40,8 +40,8 @@ impl Current {
         self.inner.read().clone()
     }
 
-    /// The opening, seeing the newest state that is known to be durable. Cost: a system call or two
-    /// reads; if there is a newer state, as [`Pager::advance`](crate::txn::Pager::advance).
+    /// The opening, seeing the newest state that is known to be durable. Cost: a system call,
+    /// mostly; if there is a newer state, as [`Pager::advance`](crate::txn::Pager::advance).
     ///
     /// # Errors
     /// Those of [`open_beside`].

@@ -19,7 +19,7 @@ use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result, root_page};
 use holdall_io::{Disk, Storage};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub struct Beside {
     log: Option<Mutex<Part>>,
     /// The state that it sees.
     upto: AtomicU64,
+    /// When the volume was written last, if it was looked at since.
+    at_rest: RwLock<Option<(Duration, u64)>>,
 }
 
 /// The log as far as it was read.
@@ -58,7 +60,8 @@ struct Part {
 impl Beside {
     /// A store that nobody wrote when it was opened with this superblock.
     pub fn alone(storage: Arc<dyn Storage>, superblock: Superblock) -> Self {
-        Self { storage, superblock, log: None, upto: AtomicU64::new(0) }
+        let (upto, at_rest) = (AtomicU64::new(0), RwLock::default());
+        Self { storage, superblock, log: None, upto, at_rest }
     }
 
     /// A store that another process has open for writing. Nothing of its log is read yet.
@@ -81,12 +84,25 @@ impl Beside {
         };
         let part = Part { disk, expect, previous: None, shown: false, replay: sb.replay };
         let upto = AtomicU64::new(sb.replay.0);
-        Ok(Self { storage, superblock, log: Some(Mutex::new(part)), upto })
+        let (log, at_rest) = (Some(Mutex::new(part)), RwLock::default());
+        Ok(Self { storage, superblock, log, upto, at_rest })
     }
 
     /// The superblock as it is now.
     fn now(&self) -> Result<Option<Superblock>> {
         newest_superblock(&*self.storage.volume())
+    }
+
+    /// Whether somebody has written the store since nobody had it open for writing.
+    fn is_written(&self) -> Result<bool> {
+        let at_rest = self.storage.volume().at_rest();
+        if at_rest.is_some() && *self.at_rest.read() == at_rest {
+            return Ok(false);
+        }
+        let written = self.now()?.is_none_or(|sb| sb.sequence != self.superblock.sequence);
+        // What was read since is as it is for as long as that stays the same.
+        *self.at_rest.write() = at_rest.filter(|_| !written);
+        Ok(written)
     }
 
     /// Whether a checkpoint or a recovery has passed the state at `lsn`: pages that it needs may
@@ -139,21 +155,20 @@ impl Pager {
     }
 
     /// Whether a state newer than the one seen here is known to be durable; not if nobody else can
-    /// write. Cost: a system call, or two reads while nobody has the store open for writing.
+    /// write. Cost: a system call, or two reads in the first second after a write.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn is_behind(&self) -> Result<bool> {
         let Some(beside) = &self.beside else { return Ok(false) };
-        let shown = beside.storage.volume().shown_durable();
-        Ok(match (&beside.log, shown) {
-            (Some(_), Some(at)) => at != beside.upto.load(SeqCst),
-            (Some(_), None) => true,
-            (None, Some(_)) => true,
-            (None, None) => {
-                beside.now()?.is_none_or(|sb| sb.sequence != beside.superblock.sequence)
+        match &beside.log {
+            // Who only opened it for writing has written nothing.
+            None => beside.is_written(),
+            Some(_) => {
+                let shown = beside.storage.volume().shown_durable();
+                Ok(shown.is_none_or(|at| at != beside.upto.load(SeqCst)))
             }
-        })
+        }
     }
 
     /// Goes on to the newest state that the writer shows to be durable. `false`: there is no way
