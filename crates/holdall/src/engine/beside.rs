@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// The longest that an opening waits for a writer that opens the store, or begins again because
 /// one changed it.
 const MOST_WAIT: Duration = Duration::from_secs(10);
+/// A writer that shows nothing for so long cannot: its log's last block then says what is durable,
+/// which is one group older.
+const MOST_SILENCE: Duration = Duration::from_millis(100);
 /// Between two tries: longer from one to the next, up to this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
@@ -38,6 +41,12 @@ pub(crate) fn open_beside(storage: &Arc<dyn Storage>, options: &Options) -> Resu
     loop {
         let slots = format::read_slots(&**storage, options)?;
         let tried = match has_writer(&**storage)? {
+            // It has the lock, and says nothing yet.
+            true if begun.elapsed() < MOST_SILENCE
+                && storage.volume().shown_durable().is_none() =>
+            {
+                Ok(Tried::Again)
+            }
             true => follow(storage, options, &slots.best),
             false => alone(storage, options, &slots.best),
         };
