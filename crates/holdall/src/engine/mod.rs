@@ -295,7 +295,10 @@ impl Inner {
     /// Whether the superblock names all that is in use: the store was closed, and nothing was
     /// committed since.
     pub(crate) fn is_clean(&self) -> bool {
-        !self.pager.log.attached() && is_clean(&self.pager.volume.superblock(), &self.recovered)
+        // Another process that writes may have made the file longer already.
+        self.pager.is_alone()
+            && !self.pager.log.attached()
+            && is_clean(&self.pager.volume.superblock(), &self.recovered)
     }
 
     /// # Errors

@@ -7,6 +7,7 @@ use super::place::Newest;
 use super::{io_error, write_circular};
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_core::mutation::{self, Mutation};
+use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::Disk;
 use std::io::ErrorKind;
@@ -41,6 +42,20 @@ pub struct Expect {
     pub sequence: u64,
     /// Whether the store needs its log; else a file that is not its log is passed over.
     pub required: bool,
+}
+
+impl Expect {
+    /// What a superblock says of the log.
+    pub fn of(sb: &Superblock) -> Self {
+        Self {
+            store_id: sb.store_id,
+            epoch: sb.epoch,
+            from: sb.replay,
+            capacity: sb.log_bytes,
+            sequence: sb.sequence,
+            required: sb.log_required,
+        }
+    }
 }
 
 /// Reads all durable groups from `expect.from` on. Cost: one pass over the log, read in

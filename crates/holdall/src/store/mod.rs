@@ -213,7 +213,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`]; [`Error::Forked`], then and at every later read, in a
-    /// child forked since the store was opened.
+    /// child forked since the store was opened; of a store open for reading, those of
+    /// [`Options::open_read_only`].
     pub fn read(&self) -> Result<Reader> {
         self.state(false).map(Reader::new)
     }

@@ -74,14 +74,7 @@ impl Beside {
             true => Some(log::place::needed(&*storage)?),
             false => None,
         };
-        let expect = Expect {
-            store_id: sb.store_id,
-            epoch: sb.epoch,
-            from: sb.replay,
-            capacity: sb.log_bytes,
-            sequence: sb.sequence,
-            required: sb.log_required,
-        };
+        let expect = Expect::of(sb);
         let part = Part { disk, expect, previous: None, shown: false, replay: sb.replay };
         let upto = AtomicU64::new(sb.replay.0);
         let (log, at_rest) = (Some(Mutex::new(part)), RwLock::default());

@@ -71,14 +71,7 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
         return Ok(Recovered::default());
     };
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
-    let expect = Expect {
-        store_id: sb.store_id,
-        epoch: sb.epoch,
-        from: sb.replay,
-        capacity: sb.log_bytes,
-        sequence: sb.sequence,
-        required: sb.log_required,
-    };
+    let expect = Expect::of(&sb);
     // What a checkpoint was about to bring in place, it found durable.
     let doubtful = |end: Lsn| end > sb.in_place || mutation::is(Mutation::R13DirectDoubt);
     let scan = log::scan(&*disk, &expect, &mut |end, payload| {
