@@ -48,20 +48,28 @@ const SERVER: [&[&str]; 11] = [
 ];
 
 /// The folder of each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 16] = [
     ("crates/holdall-io", &[]),
     ("crates/holdall-core", &[]),
     ("crates/holdall-testkit", &["holdall-io"]),
     ("crates/holdall", &["holdall-io", "holdall-core"]),
     ("crates/holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
     ("crates/holdall-report", &["holdall"]),
-    ("crates/holdall-server", &["holdall", "holdall-report"]),
+    ("crates/holdall-control", &["holdall"]),
+    ("crates/holdall-server", &["holdall", "holdall-control", "holdall-report"]),
     ("crates/holdall-object-store", &["holdall"]),
     ("crates/holdall-opendal", &["holdall"]),
-    ("crates/holdall-python", &["holdall", "holdall-report"]),
+    ("crates/holdall-python", &["holdall", "holdall-control", "holdall-report"]),
     (
         "crates/holdall-cli",
-        &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"],
+        &[
+            "holdall-io",
+            "holdall-core",
+            "holdall",
+            "holdall-control",
+            "holdall-report",
+            "holdall-server",
+        ],
     ),
     ("laboratory/instrument", &[]),
     ("laboratory/workloads", &["holdall", "holdall-instrument"]),

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use holdall::Target;
+use holdall_control::Change;
 
 use crate::failure::{Failure, Outcome};
 use crate::wait::Waiting;
-use crate::{name, open, output};
+use crate::{name, open, output, writer};
 
 /// Copy an object to another name, in place of the object of that name if there is one
 ///
@@ -36,15 +36,12 @@ pub fn run(args: &Args) -> Outcome {
     }
     let to = name::bytes(&args.to);
     name::check(to)?;
-    let store = open::existing(&args.store, &args.waiting)?;
-    // A collection that is not there must not come to be.
-    drop(open::reader(&store, args.collection.as_deref())?);
-    let oid = store.write(|tx| {
-        let mut tx = open::target(tx, args.collection.as_deref())?;
-        tx.copy(name::key(&args.from), Target::Name(to.to_vec()))
-    })?;
+    let mut writer = writer::existing(&args.store, &args.waiting)?;
+    let change = Change::Copy { from: name::key(&args.from).into(), to: to.into() };
+    let written = writer.change(args.collection.as_deref(), change)?;
+    let oid = written.oid.map(|oid| oid.to_string()).unwrap_or_default();
     let done = format!("the copy is stored as {oid}");
-    open::close(store, &done)?;
+    writer.close(&done)?;
     let said = output::say(format_args!("{oid}"));
     output::after(&done, said)
 }

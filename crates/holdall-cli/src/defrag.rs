@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use holdall::{DefragOptions, DefragReport};
+use holdall::{DefragOptions, DefragReport, Moved};
 
 use crate::failure::Outcome;
-use crate::open;
 use crate::output::{self, Out};
 use crate::progress::{Meter, Totals};
 use crate::wait::Waiting;
+use crate::writer::{self, Writer};
 
 /// Join the pieces of objects, empty sparse pages, give free space back
 #[derive(clap::Args)]
@@ -56,14 +56,22 @@ fn work(
     options: &DefragOptions,
     json: bool,
 ) -> Outcome {
-    let store = open::existing(path, waiting)?;
+    let mut writer = writer::existing(path, waiting)?;
+    writer.listen();
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
-    let mut report = store.defrag(options, &mut |moved| {
+    let mut progress = |moved: &Moved| {
         meter.at(0, moved.bytes());
         ControlFlow::Continue(())
-    })?;
-    open::close(store, "the store is in order")?;
+    };
+    let mut report = match writer {
+        Writer::Own(made) => {
+            let report = made.defrag(options, &mut progress)?;
+            made.close("the store is in order")?;
+            report
+        }
+        Writer::Other(other) => other.client.defrag(options, &mut progress)?,
+    };
     meter.finish();
     // Closing cuts the file once more.
     report.blocks_after = waiting.options().open_read_only(path)?.stat()?.file_bytes;

@@ -5,16 +5,17 @@
 //! not known, is held in memory first.
 
 use std::ffi::OsString;
-use std::io::Read;
-use std::ops::Range;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use holdall::{Error, Key, ObjectsMut, Result, Store};
+use holdall::Store;
+use holdall_control::{Change, Object};
 
 use crate::failure::{Failure, Outcome};
 use crate::get::{Span, parse_range};
 use crate::input::Input;
 use crate::wait::Waiting;
+use crate::writer::{self, Rest, Writer};
 use crate::{name, open, output};
 
 /// What all edits share.
@@ -85,66 +86,66 @@ pub struct Truncate {
 
 /// Inserts in one transaction.
 pub fn insert(args: &Insert) -> Outcome {
-    let mut input = Bytes::open(args.file.as_deref(), &args.place)?;
-    let at = args.at;
-    splice(&args.place, &mut input, |_| at..at)
+    splice(&args.place, args.file.as_deref(), |_| (Some(args.at), 0))
 }
 
 /// Deletes in one transaction.
 pub fn delete_range(args: &DeleteRange) -> Outcome {
     let Span { start, end } = args.range;
-    change(&args.place, |tx, key, size| {
-        tx.delete_range(key, start.unwrap_or(0)..end.unwrap_or(size))
-    })
+    change(&args.place, |object| Change::DeleteRange { object, start, end })
 }
 
 /// Overwrites in one transaction.
 pub fn replace(args: &Replace) -> Outcome {
-    let mut input = Bytes::open(args.file.as_deref(), &args.place)?;
-    let end = args.at.saturating_add(input.len());
-    splice(&args.place, &mut input, |_| args.at..end)
+    splice(&args.place, args.file.as_deref(), |length| (Some(args.at), length))
 }
 
 /// Appends in one transaction.
 pub fn append(args: &Append) -> Outcome {
-    let mut input = Bytes::open(args.file.as_deref(), &args.place)?;
-    splice(&args.place, &mut input, |size| size..size)
+    splice(&args.place, args.file.as_deref(), |_| (None, 0))
 }
 
 /// Cuts or lengthens in one transaction.
 pub fn truncate(args: &Truncate) -> Outcome {
-    change(&args.place, |tx, key, _| tx.set_len(key, args.length))
+    let length = args.length;
+    change(&args.place, |object| Change::SetLen { object, length })
 }
 
-/// Puts bytes in place of the range that follows from the object's size.
-fn splice(place: &EditPlace, bytes: &mut Bytes, range: impl FnOnce(u64) -> Range<u64>) -> Outcome {
-    let store = open::existing(&place.store, &place.waiting)?;
-    bytes.refuse_own(&store)?;
-    run(store, place, |tx, key, size| bytes.splice(tx, key, range(size)))
+/// Puts the bytes of a file in place of as many as follow from their number.
+fn splice(
+    place: &EditPlace,
+    file: Option<&Path>,
+    to: impl FnOnce(u64) -> (Option<u64>, u64),
+) -> Outcome {
+    let bytes = Bytes::open(file, place)?;
+    let writer = writer::existing(&place.store, &place.waiting)?;
+    bytes.refuse_own(writer.store())?;
+    let (object, length) = (name::key(&place.name).into(), bytes.len());
+    let (start, replaced) = to(length);
+    let change = Change::Splice { object, start, replaced, length };
+    match bytes {
+        Bytes::File(input, _) => run(writer, place, change, Rest::of(*input, 0)),
+        Bytes::Memory(bytes) => run(writer, place, change, io::Cursor::new(bytes)),
+    }
 }
 
 /// Opens the store and changes an object.
-fn change(
-    place: &EditPlace,
-    edit: impl FnOnce(&mut ObjectsMut, Key<'_>, u64) -> Result<u64>,
-) -> Outcome {
-    run(open::existing(&place.store, &place.waiting)?, place, edit)
+fn change(place: &EditPlace, change: impl FnOnce(Object) -> Change) -> Outcome {
+    open::check(&place.store, true)?;
+    let writer = writer::existing(&place.store, &place.waiting)?;
+    run(writer, place, change(name::key(&place.name).into()), io::empty())
 }
 
-/// Runs one edit and prints the object's new size.
+/// Makes one edit and prints the object's new size.
 fn run(
-    store: Store,
+    mut writer: Writer<'_>,
     place: &EditPlace,
-    edit: impl FnOnce(&mut ObjectsMut, Key<'_>, u64) -> Result<u64>,
+    change: Change,
+    data: impl Read + Send + 'static,
 ) -> Outcome {
-    let size = store.write(|tx| {
-        let mut tx = open::target(tx, place.collection.as_deref())?;
-        let key = name::key(&place.name);
-        let size = tx.metadata(&key)?.size;
-        edit(&mut tx, key, size)
-    })?;
-    open::close(store, "the object is changed")?;
-    let said = output::say(format_args!("{size} bytes"));
+    let written = writer.change_with(place.collection.as_deref(), change, data)?;
+    writer.close("the object is changed")?;
+    let said = output::say(format_args!("{} bytes", written.size.unwrap_or_default()));
     output::after("the object is changed", said)
 }
 
@@ -179,18 +180,6 @@ impl Bytes {
         match self {
             Self::File(input, _) => input.refuse_own(store),
             Self::Memory(_) => Ok(()),
-        }
-    }
-
-    fn splice(&mut self, tx: &mut ObjectsMut, key: Key<'_>, range: Range<u64>) -> Result<u64> {
-        match self {
-            Self::File(input, len) => {
-                let size = tx.splice_from(key, range, &mut input.file, *len)?;
-                let unread = |e| Error::io(format!("read {}", input.label.display()), e);
-                input.refuse_changed().map_err(unread)?;
-                Ok(size)
-            }
-            Self::Memory(bytes) => tx.splice(key, range, bytes),
         }
     }
 }

@@ -157,7 +157,7 @@ fn store_code(error: &Error) -> u8 {
         Error::Io { source, .. } => io_code(source.kind()),
         Error::NotFound(_) | Error::Dangling(_) => NOT_FOUND,
         Error::Corrupt { .. } => DAMAGED,
-        Error::Locked { .. } => LOCKED,
+        Error::Locked { .. } | Error::Busy(_) => LOCKED,
         Error::Full(_) | Error::NoRoom { .. } => NO_SPACE,
         Error::NoLog { .. } => DAMAGED,
         _ => ERROR,
@@ -213,6 +213,7 @@ fn store_message(error: &Error) -> (String, String) {
         Error::Locked { path, by, .. } => {
             (format!("{path} is in use by {by}"), "wait for it with --wait, or end it")
         }
+        Error::Busy(busy) => (format!("busy: {busy}"), "allow a longer --wait"),
         Error::Poisoned(what) => (
             format!("the store stopped accepting changes after a failed write or sync ({what})"),
             "check the disk, then run the command again",

@@ -5,6 +5,7 @@
 //! `run`. Exit codes are in `failure.rs`; `docs/cli.md` is the reference for users.
 
 mod below;
+mod checkpoint;
 mod cp;
 mod create;
 mod defrag;
@@ -45,6 +46,8 @@ mod streams;
 mod time;
 mod verify;
 mod wait;
+mod watch;
+mod writer;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -82,6 +85,7 @@ enum Command {
     Verify(verify::Args),
     Defrag(defrag::Defrag),
     Compact(defrag::Compact),
+    Checkpoint(checkpoint::Args),
     Inspect(inspect::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
@@ -94,7 +98,7 @@ impl Command {
     /// for convenience.
     fn prints(&self) -> bool {
         match self {
-            Self::Create(_) | Self::Mv(_) => false,
+            Self::Create(_) | Self::Mv(_) | Self::Checkpoint(_) => false,
             #[cfg(feature = "serve")]
             Self::Serve(_) => false,
             Self::Get(args) => args.prints(),
@@ -147,6 +151,7 @@ fn run(command: &Command) -> Outcome {
         Command::Verify(args) => verify::run(args),
         Command::Defrag(args) => defrag::defrag(args),
         Command::Compact(args) => defrag::compact(args),
+        Command::Checkpoint(args) => checkpoint::run(args),
         Command::Inspect(args) => inspect::run(args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),

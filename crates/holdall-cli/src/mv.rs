@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use holdall_control::{Change, Name};
+
 use crate::failure::{Failure, Outcome};
 use crate::wait::Waiting;
-use crate::{name, open};
+use crate::{name, open, writer};
 
 /// Rename an object; an object that has the new name already is left alone
 #[derive(clap::Args)]
@@ -29,11 +31,12 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(oid) = name::as_oid(&args.to) {
         return Err(Failure::new(format!("{oid} is an OID"), "give a new name"));
     }
-    let store = open::existing(&args.store, &args.waiting)?;
+    let mut writer = writer::existing(&args.store, &args.waiting)?;
     let collection = args.collection.as_deref();
-    let reader = open::reader(&store, collection)?;
+    let reader = open::reader(writer.store(), collection)?;
     let from = name::resolve(&args.from, |oid| Ok(reader.metadata(oid)?.name))?;
     drop(reader);
-    store.write(|tx| open::target(tx, collection)?.rename(&from, name::bytes(&args.to)))?;
-    open::close(store, "the object is renamed")
+    let change = Change::Rename { from: Name(from), to: name::bytes(&args.to).into() };
+    writer.change(collection, change)?;
+    writer.close("the object is renamed")
 }

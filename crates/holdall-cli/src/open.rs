@@ -8,7 +8,8 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
-use holdall::{CollectionMut, DEFAULT_COLLECTION, FileId, Reader, Result, Store, WriteTx};
+use holdall::{CollectionMut, DEFAULT_COLLECTION, FileId, Options, Reader, Result, Store, WriteTx};
+use holdall_control::{Client, Control};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::own;
@@ -20,17 +21,32 @@ pub fn read_only(path: &Path) -> Outcome<Store> {
     Ok(Store::open_read_only(path)?)
 }
 
-/// Opens a store that is there, for changes.
-pub fn existing(path: &Path, waiting: &Waiting) -> Outcome<Store> {
+/// Opens a snapshot for reading that another process holds, if one has the store open and does so.
+/// A long scan then ends with the state that it began with.
+pub fn held(path: &Path) -> Outcome<Store> {
     check(path, true)?;
-    Ok(waiting.options().open(path)?)
+    match hold(path) {
+        Some(store) => Ok(store),
+        None => read_only(path),
+    }
+}
+
+/// A held snapshot; `None` if nobody holds one: reading goes on without.
+fn hold(path: &Path) -> Option<Store> {
+    Client::connect(path).ok()??.hold(&Options::default()).ok()
+}
+
+/// Opens a store that is there, for changes.
+pub fn existing<'p>(path: &'p Path, waiting: &Waiting) -> Outcome<Made<'p>> {
+    check(path, true)?;
+    Ok(Made { store: waiting.options().open(path)?, path, is_new: false, control: None })
 }
 
 /// Opens a store for changes, or makes it.
 pub fn or_create<'p>(path: &'p Path, waiting: &Waiting) -> Outcome<Made<'p>> {
     check(path, false)?;
     let (store, is_new) = waiting.options().open_or_create_and_tell(path)?;
-    Ok(Made { store, path, is_new })
+    Ok(Made { store, path, is_new, control: None })
 }
 
 /// Closes a store in which `done` came about and is durable, whatever becomes of the closing.
@@ -43,17 +59,29 @@ pub struct Made<'p> {
     store: Store,
     path: &'p Path,
     is_new: bool,
+    control: Option<Control>,
 }
 
 impl Made<'_> {
+    /// Lets others ask for what only this process knows, while it has the store open. Where no
+    /// socket can be, they wait.
+    pub fn listen(&mut self) {
+        self.control = Control::listen(&self.store, self.path).ok();
+    }
+
     /// Closes the store after `done` came about.
     pub fn close(self, done: &str) -> Outcome {
+        drop(self.control);
         close(self.store, done)
     }
 
     /// Ends a command that failed: a store that it made loses its name, as long as it is locked
     /// and nobody else can have put anything into it.
-    pub fn discard(self) {
+    pub fn discard(mut self) {
+        // Who asked may have put something into it.
+        if self.control.take().is_some() && !self.is_empty() {
+            return;
+        }
         let log = {
             let mut log = self.path.as_os_str().to_owned();
             log.push("-log");
@@ -71,6 +99,10 @@ impl Made<'_> {
                 let _ = fs::remove_file(path);
             }
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.store.stat().is_ok_and(|stat| stat.objects == 0)
     }
 
     /// Closes the store if all went well, after what `done` says came about; else discards it.

@@ -8,13 +8,15 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use holdall::{Attributes, Error, ObjectsMut, Oid, PutOptions, Result, Store, Target};
+use holdall::{Attributes, Error, Oid};
+use holdall_control::{Change, Name};
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, CopyError, IN_MEMORY};
+use crate::files::{self, IN_MEMORY};
 use crate::input::Input;
 use crate::wait::Waiting;
+use crate::writer::{self, Rest, Writer};
 use crate::{name, open, output, time};
 
 /// Store an object, new or in place of the one of that name, and print its OID
@@ -46,10 +48,10 @@ pub fn run(args: &Args) -> Outcome {
     let hint = "give a file, or use `holdall import`";
     let mut source = Source::from_input(Input::open(args.file.as_deref(), &args.store, hint)?);
     source.read_head()?;
-    let store = open::or_create(&args.store, &args.waiting)?;
-    let outcome = store_object(args, &store, &mut source);
+    let mut writer = writer::or_create(&args.store, &args.waiting)?;
+    let outcome = store_object(args, &mut writer, source);
     let done = |oid| format!("the object is stored as {oid}");
-    let (name, oid, size) = store.end(outcome, |(_, oid, _)| done(*oid))?;
+    let (name, oid, size) = writer.end(outcome, |(_, oid, _)| done(*oid))?;
     let said = if args.json {
         let mut object = Map::new();
         name::to_json(&mut object, "name", &name);
@@ -62,13 +64,29 @@ pub fn run(args: &Args) -> Outcome {
     output::after(&done(oid), said)
 }
 
-fn store_object(args: &Args, store: &Store, source: &mut Source) -> Outcome<(Vec<u8>, Oid, u64)> {
-    source.input.refuse_own(store)?;
+fn store_object(
+    args: &Args,
+    writer: &mut Writer<'_>,
+    source: Source,
+) -> Outcome<(Vec<u8>, Oid, u64)> {
+    source.input.refuse_own(writer.store())?;
     let collection = args.collection.as_deref();
-    let name =
-        name::resolve(&args.name, |oid| Ok(open::reader(store, collection)?.metadata(oid)?.name))?;
-    let (oid, size) = store.write(|tx| source.store(&mut *open::target(tx, collection)?, &name))?;
-    Ok((name, oid, size))
+    let name = name::resolve(&args.name, |oid| {
+        Ok(open::reader(writer.store(), collection)?.metadata(oid)?.name)
+    })?;
+    let Source { input, attributes, head } = source;
+    let read = head.len() as u64;
+    if read >= IN_MEMORY {
+        writer.listen();
+    }
+    let size = input.left.filter(|size| *size >= read);
+    let attributes = attributes.into_iter().map(|(key, value)| (key, Name(value))).collect();
+    let change = Change::Put { name: Name(name.clone()), attributes, size };
+    let data = io::Cursor::new(head).chain(Rest::of(input, read));
+    let written = writer.change_with(collection, change, data)?;
+    let none = || Error::Invalid("nothing was said of the object stored".into());
+    let oid = written.oid.ok_or_else(none)?;
+    Ok((name, oid, written.size.unwrap_or_default()))
 }
 
 /// Where the content comes from.
@@ -98,36 +116,5 @@ impl Source {
         };
         head.and_then(whole).map_err(|e| Failure::file("read", &self.input.label, &e))?;
         Ok(())
-    }
-
-    /// Puts the object; gives its OID and size.
-    fn store(&mut self, tx: &mut ObjectsMut, name: &[u8]) -> Result<(Oid, u64)> {
-        let head = self.head.len() as u64;
-        if head < IN_MEMORY {
-            return Ok((
-                tx.put_with(
-                    name,
-                    &self.head,
-                    &PutOptions::with_attributes(self.attributes.clone()),
-                )?,
-                head,
-            ));
-        }
-        let expected_size = self.input.left.filter(|size| *size >= head);
-        let attributes = self.attributes.clone();
-        let options = PutOptions { expected_size, attributes, ..PutOptions::default() };
-        let mut writer = tx.writer(Target::Name(name.to_vec()), options)?;
-        let mut from = io::Cursor::new(&self.head).chain(&mut self.input.file);
-        let label = self.input.label.display().to_string();
-        let unread = |e| Error::io(format!("read {label}"), e);
-        // A file that grows as fast as it is read has an end all the same.
-        let limit = expected_size.unwrap_or(u64::MAX);
-        let size =
-            files::copy(&mut from, &mut writer, limit, &mut |_| ()).map_err(|e| match e {
-                CopyError::Read(e) => unread(e),
-                CopyError::Write(e) => files::store_error(e),
-            })?;
-        self.input.refuse_changed().map_err(unread)?;
-        Ok((writer.finish()?, size))
     }
 }

@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
 
-use holdall::{Entry, Error, Key, Store};
+use holdall::{Entry, Key};
+use holdall_control::{Change, Keys, Object};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::input::Input;
 use crate::wait::Waiting;
+use crate::writer::{self, Writer};
 use crate::{name, open, output};
 
 /// Names below a prefix that one transaction removes.
@@ -59,20 +61,18 @@ pub fn run(args: &Args) -> Outcome {
     }
     // All of it before the store is opened: slow input keeps nobody else out.
     let listed = args.from.as_deref().map(|_| listed(args)).transpose()?;
-    let store = open::existing(&args.store, &args.waiting)?;
-    // A missing collection is an error here, not one to be made.
-    open::reader(&store, args.collection.as_deref())?;
+    let mut writer = writer::existing(&args.store, &args.waiting)?;
     if let Some(prefix) = prefix {
-        let deleted = below(args, &store, prefix)?;
-        open::close(store, &format!("deleted {deleted} objects"))?;
+        let deleted = below(args, &mut writer, prefix)?;
+        writer.close(&format!("deleted {deleted} objects"))?;
         return report(args, deleted, None);
     }
     let given = || args.names.iter().map(|arg| (name::bytes(arg), name::key(arg)));
     match &listed {
-        Some(names) => remove(args, &store, names.iter().map(Key::from))?,
-        None => remove(args, &store, given().map(|(_, key)| key))?,
+        Some(names) => remove(args, &mut writer, names.iter().map(Key::from))?,
+        None => remove(args, &mut writer, given().map(|(_, key)| key))?,
     }
-    open::close(store, "the objects are deleted")?;
+    writer.close("the objects are deleted")?;
     match listed {
         Some(names) => report(args, names.len(), Some(&names)),
         None => report(
@@ -110,25 +110,23 @@ fn listed(args: &Args) -> Outcome<Vec<Vec<u8>>> {
 }
 
 /// Removes all in one transaction.
-fn remove<'k>(args: &Args, store: &Store, keys: impl Iterator<Item = Key<'k>> + Clone) -> Outcome {
-    store.write(|tx| {
-        let mut tx = open::target(tx, args.collection.as_deref())?;
-        keys.clone().try_for_each(|key| match tx.remove(key.clone())? {
-            true => Ok(()),
-            false => match key {
-                Key::Name(name) => {
-                    Err(Error::NotFound(format!("object {:?}", String::from_utf8_lossy(&name))))
-                }
-                Key::Oid(oid) => Err(Error::Dangling(oid)),
-            },
-        })
-    })?;
-    Ok(())
+fn remove<'k>(
+    args: &Args,
+    writer: &mut Writer<'_>,
+    keys: impl Iterator<Item = Key<'k>>,
+) -> Outcome {
+    let keys = Keys { keys: keys.map(Object::from).collect(), more: false };
+    writer.change(args.collection.as_deref(), Change::Remove(keys)).map(drop)
 }
 
 /// Removes the objects whose names begin with `prefix`, and counts them.
-fn below(args: &Args, store: &Store, prefix: &[u8]) -> Outcome<usize> {
-    let reader = open::reader(store, args.collection.as_deref())?;
+fn below(args: &Args, writer: &mut Writer<'_>, prefix: &[u8]) -> Outcome<usize> {
+    let store = match writer.is_other() {
+        true => open::held(&args.store)?,
+        false => writer.store().clone(),
+    };
+    let reader = open::reader(&store, args.collection.as_deref())?;
+    drop(store);
     let mut names = reader.names(prefix).map(|item| item.map(|Entry { name, .. }| name));
     let mut deleted = 0;
     loop {
@@ -141,7 +139,7 @@ fn below(args: &Args, store: &Store, prefix: &[u8]) -> Outcome<usize> {
         if batch.is_empty() {
             break;
         }
-        remove(args, store, batch.iter().map(Key::from)).map_err(so_far)?;
+        remove(args, writer, batch.iter().map(Key::from)).map_err(so_far)?;
         deleted += batch.len();
     }
     if deleted == 0 {

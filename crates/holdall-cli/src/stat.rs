@@ -2,15 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use holdall::frag::FragReport;
 use holdall::{Layout, Metadata, Segments, StoreStat};
+use holdall_control::Client;
 use holdall_report::words::first_remedy;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Outcome;
 use crate::output::{self, Out};
-use crate::{files, name, open, time};
+use crate::{files, name, open, time, wait, watch};
 
 /// Show figures about a store, or about one object
 #[derive(clap::Args)]
@@ -25,14 +27,33 @@ pub struct Args {
     /// The collection of the object, "default" if not given
     #[arg(long, value_name = "C", requires = "name")]
     collection: Option<String>,
+    /// Show what the process that has the store open does, again after each time of this length
+    #[arg(
+        long,
+        value_name = "DURATION",
+        require_equals = true,
+        value_parser = wait::duration,
+        conflicts_with = "name"
+    )]
+    #[expect(clippy::option_option, reason = "clap's form of an option with an optional value")]
+    watch: Option<Option<Duration>>,
 }
+
+/// Between two looks, if nothing is said.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Prints the figures.
 pub fn run(args: &Args) -> Outcome {
-    let store = open::read_only(&args.store)?;
+    if let Some(pause) = args.watch {
+        return watch::watch(&args.store, pause.unwrap_or(PAUSE), args.json);
+    }
+    let store = open::held(&args.store)?;
     match &args.name {
         None => {
-            let stat = store.stat()?;
+            // What is open and waits there only the process knows that has the store open.
+            let asked = Client::connect(&args.store).ok().flatten();
+            let asked = asked.and_then(|mut client| client.stat().ok());
+            let stat = asked.map_or_else(|| store.stat(), Ok)?;
             let frag = store.frag(&mut |_, _| ())?;
             if args.json {
                 output::json(&holdall_report::json::stat(&stat, &frag))

@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Outcome {
         open::check(&args.store, true)?;
         Store::builder().debug_sums(true).open_read_only(&args.store)?
     } else {
-        open::read_only(&args.store)?
+        open::held(&args.store)?
     };
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdall::{Options, Wait};
 
 /// What every command has that opens a store for changes.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Waiting {
     /// Wait while others have the store open, at most so long (as 500ms, 10s, 5m, 1h) if given
     #[arg(long, value_name = "DURATION", require_equals = true, value_parser = duration)]
@@ -32,7 +32,7 @@ impl Waiting {
 }
 
 /// A time with its unit; without one, seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let form = "write a number with ms, s, m or h behind it, as 500ms, 10s or 1.5h";
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..) {

@@ -201,6 +201,10 @@ pub enum Mutation {
     R41Late,
     /// Rule 41: a reader whose state a checkpoint passed opens the store again.
     R41Passed,
+    /// Rule 42: what is newer in place than a held state is asked for.
+    R42Ask,
+    /// Rule 42: what a held state has in the log alone is made from it.
+    R42Log,
     /// Rule 50: what small collections count follows their records.
     R50Counts,
     /// Rule 50: a record among small collections' has its collection's number.

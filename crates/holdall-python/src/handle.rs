@@ -13,6 +13,7 @@ use holdall::{
     Busy, Cancel, DefragOptions, Defragmenter, Durability, Error, Options, Store, Wait,
     WriteOptions, WriteTx,
 };
+use holdall_control::Control;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -57,13 +58,21 @@ struct Opened {
     process: u64,
     /// Keeps the store in order.
     keeper: Mutex<Option<Defragmenter>>,
+    /// Answers other processes.
+    control: Mutex<Option<Control>>,
     /// What keeps it open.
     kept_by: Mutex<Vec<Weak<dyn Keeps>>>,
 }
 
 impl Opened {
     fn new(store: Store) -> Self {
-        Self { store, process: process(), keeper: Mutex::default(), kept_by: Mutex::default() }
+        Self {
+            store,
+            process: process(),
+            keeper: Mutex::default(),
+            control: Mutex::default(),
+            kept_by: Mutex::default(),
+        }
     }
 }
 
@@ -151,6 +160,8 @@ pub struct Settings {
     pub form: Form,
     /// How long a change waits for a transaction under way; None for as long as it takes.
     pub limit: Option<Duration>,
+    /// Whether other processes are answered, if it is open for writing.
+    pub control: bool,
     /// What Python gave, to open the store again in another process.
     pub given: BTreeMap<String, Given>,
 }
@@ -271,9 +282,17 @@ impl Handle {
             return Ok(());
         }
         drop(opened.keeper.lock().take());
+        drop(opened.control.lock().take());
         let kept_by = std::mem::take(&mut *opened.kept_by.lock());
         kept_by.iter().filter_map(Weak::upgrade).for_each(|holder| holder.let_go());
         Ok(opened.store.clone().close()?)
+    }
+
+    /// Answers other processes from now on. Where no socket can be, they wait.
+    pub fn listen(&self) {
+        if let Some(opened) = &*self.opened.load() {
+            *opened.control.lock() = Control::listen(&opened.store, &self.path).ok();
+        }
     }
 
     /// Starts to keep the store in order from now on, or ends it.

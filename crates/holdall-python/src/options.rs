@@ -99,7 +99,12 @@ fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Ha
     if mode != "r" {
         crate::file::drop_drafts(&store)?;
     }
-    Ok(Handle::new(path, mode == "r", settings, store))
+    let (reads, listens) = (mode == "r", settings.control && mode != "r");
+    let handle = Handle::new(path, reads, settings, store);
+    if listens {
+        handle.listen();
+    }
+    Ok(handle)
 }
 
 fn open_file(path: &Path, mode: &str, options: &Options) -> Outcome<Store> {
@@ -142,6 +147,7 @@ fn settings_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Settings, Wait)> 
         options: Options::default(),
         form: Form::default(),
         limit: None,
+        control: true,
         given: BTreeMap::new(),
     };
     let mut wait = Wait::Not;
@@ -153,6 +159,7 @@ fn settings_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Settings, Wait)> 
         }
         set.given.insert(name.clone(), given_of(&value)?);
         match name.as_str() {
+            "control" => set.control = value.extract()?,
             "keys" => set.form = Form::parse(&value.extract::<String>()?)?,
             "timeout" => {
                 let limit: Option<f64> = value.extract()?;

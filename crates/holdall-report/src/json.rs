@@ -3,7 +3,9 @@
 //! Owns: the names of the fields.
 
 use holdall::frag::{Action, CutObject, FragReport, Geometry, SizeClass, VolumeMap};
-use holdall::{DefragReport, GaveBack, Problem, ReaderStat, StoreStat, VerifyReport};
+use holdall::{
+    DefragReport, Distribution, GaveBack, Metrics, Problem, ReaderStat, StoreStat, VerifyReport,
+};
 use serde_json::{Map, Value, json};
 
 use crate::name;
@@ -11,6 +13,18 @@ use crate::words::{KINDS, first_remedy};
 
 /// Figures of a store, with the fields that docs/cli.md names.
 pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
+    let mut all = store(stat);
+    all["contract"] = json!({
+        "file_bytes": frag.contract.left_bytes,
+        "most_bytes": frag.contract.right_bytes,
+        "holds": frag.contract.holds,
+    });
+    all["remedy"] = first_remedy(frag).into();
+    all
+}
+
+/// As [`stat`], without what only a walk through all objects tells.
+pub fn store(stat: &StoreStat) -> Value {
     let collections: Vec<_> = stat
         .collections
         .iter()
@@ -37,11 +51,6 @@ pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
             "stored_bytes": stat.fullness.stored_bytes,
             "full": stat.fullness.share(),
         },
-        "contract": {
-            "file_bytes": frag.contract.left_bytes,
-            "most_bytes": frag.contract.right_bytes,
-            "holds": frag.contract.holds,
-        },
         "oldest_reader": {
             "pinned_bytes": stat.pinned_bytes,
             "seconds": stat.readers.first().map_or(0.0, |reader| reader.age.as_secs_f64()),
@@ -51,7 +60,6 @@ pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
             "pages": stat.elsewhere.images,
             "old_version_bytes": stat.elsewhere.scratch_bytes,
         },
-        "remedy": first_remedy(frag),
         "collections": collections,
         "checkpoint": { "lsn": stat.checkpoint_lsn, "epoch": stat.epoch, "dirty_pages": stat.dirty_pages },
         "log": {
@@ -61,6 +69,34 @@ pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
             "file_bytes": stat.log_file_bytes,
         },
     })
+}
+
+/// What a store does. Times are in seconds.
+pub fn metrics(m: &Metrics) -> Value {
+    let times = |all| distribution(all, 1e9);
+    json!({
+        "lookups": m.lookups,
+        "page_hits": m.page_hits,
+        "page_reads": m.page_reads,
+        "dirty_pages": m.dirty_pages,
+        "cached_page_bytes": m.cached_page_bytes,
+        "group_commits": distribution(&m.group_commits, 1.0),
+        "log_bytes": m.log_bytes,
+        "log_seconds": times(&m.log_times),
+        "commit_wait_seconds": times(&m.commit_waits),
+        "writer_wait_seconds": times(&m.writer_waits),
+        "sync_seconds": times(&m.sync_times),
+        "checkpoint_seconds": times(&m.checkpoint_times),
+        "checkpoint_pages": m.checkpoints.pages,
+        "readers_given_up": m.readers_given_up,
+        "background_failures": m.background_failures,
+        "last_failure": m.last_failure,
+    })
+}
+
+fn distribution(all: &Distribution, unit: f64) -> Value {
+    let [half, most] = [0.5, 0.99].map(|q| all.quantile(q) as f64 / unit);
+    json!({ "count": all.count(), "sum": all.sum() as f64 / unit, "p50": half, "p99": most })
 }
 
 fn reader(reader: &ReaderStat) -> Value {

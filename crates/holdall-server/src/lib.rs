@@ -27,6 +27,7 @@ pub use error::StartError;
 pub use users::Right;
 
 use holdall::{DefragOptions, Defragmenter, Store, Wait, WriteOptions};
+use holdall_control::Control;
 use http::host::Domain;
 use http::tls;
 use objects::catalog::{Catalog, Served};
@@ -68,6 +69,7 @@ pub struct Server {
     limits: Limits,
     reload: reload::Reload,
     keepers: Vec<Defragmenter>,
+    controls: Vec<Control>,
 }
 
 fn open(path: &PathBuf, options: &Options) -> Result<Served, StartError> {
@@ -123,9 +125,14 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         .await
         .map_err(StartError::io(format!("listen on {}", options.listen)))?;
     let served = open_all(&options)?;
-    let mut keepers = Vec::new();
+    let (mut keepers, mut controls) = (Vec::new(), Vec::new());
     for served in &served {
         let keeper = served.store.keep_in_order(&DefragOptions::default());
+        match Control::listen(&served.store, &*served.path) {
+            Ok(control) => controls.push(control),
+            // Where no socket can be, others read the store and wait for the rest.
+            Err(e) => tracing::warn!(error = %e, "other processes cannot ask this one"),
+        }
         let path = (*served.path).clone();
         keepers.push(keeper.map_err(|source| StartError::Store { path, source })?);
     }
@@ -142,7 +149,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let more = (metrics.clone(), tls.is_some(), reload.clone());
     let web = web::Web::new(objects.clone(), users, dav.clone(), more);
     let front = front::Front { s3, dav, web, objects, domain, metrics, ids };
-    Ok(Server { listener, front, tls, limits, reload, keepers })
+    Ok(Server { listener, front, tls, limits, reload, keepers, controls })
 }
 
 fn domain(config: &Config) -> Result<Option<Domain>, StartError> {
@@ -236,13 +243,13 @@ impl Server {
     /// # Errors
     /// [`StartError::Store`] if a store cannot be closed cleanly; its next opening recovers.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
-        let Self { listener, front, tls, limits, keepers, .. } = self;
+        let Self { listener, front, tls, limits, keepers, controls, .. } = self;
         let catalog = front.objects.catalog.clone();
         let sweeper = tokio::spawn(sweep::run(catalog.clone(), limits.clone()));
         front::run(listener, tls, front, limits, stop).await;
         sweeper.abort();
         let closed = tokio::task::spawn_blocking(move || {
-            drop(keepers);
+            drop((controls, keepers));
             for served in catalog.stores() {
                 let path = (*served.path).clone();
                 let failed = |source| StartError::Store { path, source };

@@ -73,6 +73,7 @@ impl Script {
             crate::meetings::add(&mut script);
             crate::collections::add(&mut script);
             crate::follow::add(&mut script);
+            crate::held::add(&mut script);
         }
         script
     }

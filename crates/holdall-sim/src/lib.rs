@@ -22,6 +22,7 @@ mod ebb;
 mod emptied;
 pub mod exhaustive;
 mod follow;
+mod held;
 mod many;
 mod meetings;
 mod model;

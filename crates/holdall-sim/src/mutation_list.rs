@@ -416,6 +416,8 @@ pub const ALL: &[Entry] = &[
         "41-passed",
         "a reader whose state a checkpoint passed opens the store again.",
     ),
+    usually(Mutation::R42Ask, "42-ask", "what is newer in place than a held state is asked for."),
+    usually(Mutation::R42Log, "42-log", "what a held state has in the log alone is made from it."),
     usually(
         Mutation::R50Counts,
         "50-counts",

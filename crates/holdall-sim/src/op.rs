@@ -72,6 +72,8 @@ pub enum Op {
     DropReader(u8),
     /// Another process that only reads does something, by this number.
     Follow(u8),
+    /// Another process begins to hold a snapshot or reads one, by this number.
+    Hold(u8),
     /// Compares the store with the model.
     Check,
     /// Crashes copies of the storage in several ways and opens them.

@@ -38,10 +38,11 @@ pub enum Actor {
     Border,
     Spaces,
     Follower,
+    Held,
 }
 
 /// How many there are.
-pub const COUNT: usize = 25;
+pub const COUNT: usize = 26;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -299,6 +300,15 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "41", "40", "41", "41", "41", "41", "40", "41", "40", "40", "41", "40", "40", "40",
             "40", "40", "40", "40", "41", "41", "40", "41", "41", "41", "40",
+        ],
+    ),
+    row(
+        Actor::Held,
+        "snapshot held for another process",
+        ("As a snapshot; its reader looks at places while the writer writes there.", "Hold"),
+        &[
+            "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42",
+            "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42",
         ],
     ),
 ];

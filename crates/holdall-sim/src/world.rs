@@ -7,6 +7,7 @@
 use crate::check::Bad;
 use crate::clock;
 use crate::follow::Other;
+use crate::held::Held;
 use crate::model::State;
 use crate::op::{Crash, Fault, Op};
 use crate::pairs::Actor;
@@ -44,6 +45,8 @@ pub(crate) struct World {
     pub(crate) kept: Vec<Kept>,
     /// A process that reads beside the store's own.
     pub(crate) other: Option<Other>,
+    /// Snapshots held for other processes.
+    pub(crate) held: Vec<Held>,
     /// Objects that are being staged.
     pub(crate) staged: Vec<Staging>,
     pub(crate) ever: BTreeMap<Oid, u8>,
@@ -99,6 +102,7 @@ impl World {
             pending: None,
             kept: Vec::new(),
             other: None,
+            held: Vec::new(),
             staged: Vec::new(),
             ever: BTreeMap::new(),
             versions: BTreeMap::new(),
@@ -173,6 +177,7 @@ impl World {
         under_way.extend(self.has_given_up().then_some(Actor::Spaces));
         let keeps = self.other.as_ref().is_some_and(|other| !other.kept.is_empty());
         under_way.extend(keeps.then_some(Actor::Follower));
+        under_way.extend((!self.held.is_empty()).then_some(Actor::Held));
         self.report.met.act(actor, &under_way);
     }
 
@@ -280,6 +285,7 @@ impl World {
                 }
             }
             Op::Follow(n) => self.follow(*n)?,
+            Op::Hold(n) => self.hold(*n)?,
             Op::Check => self.check()?,
             Op::Probe(seed) => self.probe(*seed)?,
             Op::Damage(seed) => self.damage(*seed)?,
@@ -385,6 +391,7 @@ impl World {
             }
         }
         self.kept.clear();
+        self.held.clear();
         drop(store);
         if let Some(seed) = tuning {
             let mut rng = SmallRng::seed_from_u64(seed);
@@ -437,6 +444,7 @@ impl World {
     /// Forgets what a crash takes with it.
     pub(crate) fn forget_life(&mut self) {
         self.kept.clear();
+        self.held.clear();
         self.staged.clear();
         self.store = None;
         self.armed = None;

@@ -147,6 +147,8 @@ mod store;
 mod txn;
 mod write;
 
+#[doc(hidden)]
+pub use cache::holder::Holder;
 pub use engine::catalog::DEFAULT_COLLECTION;
 pub use engine::key::Key;
 pub use engine::{GaveBack, Options, Tuning};

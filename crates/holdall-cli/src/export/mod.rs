@@ -56,7 +56,7 @@ pub struct Args {
 
 /// Exports what can be exported; names the rest and ends with an error then.
 pub fn run(args: &Args) -> Outcome {
-    let store = open::read_only(&args.store)?;
+    let store = open::held(&args.store)?;
     refuse_directory(&store, &args.dir)?;
     let reader = open::reader(&store, args.collection.as_deref())?;
     // Rights of directories are changed from here on.

@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
     let target = args.svg.as_deref().or(args.html.as_deref());
     let outlet = target.map(Outlet::find).transpose()?;
-    let store = open::read_only(&args.store)?;
+    let store = open::held(&args.store)?;
     if let Some(outlet) = &outlet {
         outlet.refuse_own(&store)?;
     }

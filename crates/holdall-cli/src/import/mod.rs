@@ -92,7 +92,8 @@ pub fn run(args: &Args) -> Outcome {
         Failure::Told(why, "correct it; docs/cli.md says what patterns are".into(), USAGE)
     })?;
     let root = directory(&args.dir)?;
-    let store = open::or_create(&args.store, &args.waiting)?;
+    let mut store = open::or_create(&args.store, &args.waiting)?;
+    store.listen();
     let totals = Totals::default();
     let mut importer = Importer {
         store: &store,

@@ -57,6 +57,8 @@ class Options(TypedDict, total=False):
     wait: float | bool
     """Seconds that the opening waits for others that have the store open; True for as long as
     it takes, and by default not at all."""
+    control: bool
+    """Whether other processes may ask this one, as the command line does: True."""
 
 
 def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, Any]) -> _core.Source:

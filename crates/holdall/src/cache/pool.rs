@@ -8,9 +8,11 @@
 //! wait for it. Invariants: only a sole version that equals what is in place is
 //! evicted (rule 19); of older versions only those somebody needs are kept (rule 20).
 
+use super::holder::Holder;
 use super::horizon::Needed;
 use super::index::{Index, Pin};
 use super::layout_hints::LayoutHints;
+use super::page_hash::PageHash;
 use super::page_read::{near, read_by};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
@@ -95,39 +97,6 @@ struct Shard {
     loaded: Condvar,
 }
 
-/// Hashes page numbers by one multiplication: they are dense and not hostile.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct PageHash;
-
-/// The hasher behind [`PageHash`].
-#[derive(Debug, Default)]
-pub(crate) struct PageHasher(u64);
-
-impl std::hash::Hasher for PageHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for b in bytes {
-            self.write_u64(u64::from(*b) ^ self.0);
-        }
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        let m = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = m ^ (m >> 29);
-    }
-}
-
-impl std::hash::BuildHasher for PageHash {
-    type Hasher = PageHasher;
-
-    fn build_hasher(&self) -> PageHasher {
-        PageHasher(0)
-    }
-}
-
 /// Who reads: what the pool asks when a page was not in memory.
 pub(crate) trait Reading {
     /// Which old versions must stay.
@@ -181,6 +150,8 @@ pub struct Pool {
     misses: AtomicU64,
     /// How often what another process wrote in places was taken over.
     advances: AtomicU64,
+    /// The process that holds the only state that is read, and has what is in place no more.
+    holder: Option<Arc<dyn Holder>>,
 }
 
 impl Pool {
@@ -199,7 +170,13 @@ impl Pool {
             old_versions: AtomicI64::new(0),
             misses: AtomicU64::new(0),
             advances: AtomicU64::new(0),
+            holder: None,
         }
+    }
+
+    /// What the places have no more comes from `holder` from here on.
+    pub fn ask(&mut self, holder: Arc<dyn Holder>) {
+        self.holder = Some(holder);
     }
 
     fn shard(&self, page: PageNo) -> &Shard {
@@ -325,13 +302,21 @@ impl Pool {
             // A commit and a checkpoint overtook the read: the version is in memory now.
             return found;
         }
-        let bytes = read?;
+        let bytes = match (read, &self.holder) {
+            (Ok(bytes), _) if page::lsn(&bytes) <= lsn => bytes,
+            // In place it is newer, or torn by a write under way.
+            (_, Some(holder)) if !mutation::is(Mutation::R42Ask) => {
+                super::holder::page(&**holder, (address, kind), lsn)?
+            }
+            (Err(e), _) => return Err(e),
+            (Ok(bytes), _) => {
+                // A snapshot given up meets this legitimately; its owner distinguishes the two.
+                let own = page::lsn(&bytes);
+                let detail = format!("has LSN {own}, newer than the state {lsn} being read");
+                return Err(Error::page(page, detail));
+            }
+        };
         let own = page::lsn(&bytes);
-        if own > lsn {
-            // A snapshot given up meets this legitimately; its owner distinguishes the two.
-            let detail = format!("has LSN {own}, newer than the state {lsn} being read");
-            return Err(Error::page(page, detail));
-        }
         // Before the shard's lock: it asks the log, whose lock a committer holds over ours.
         let needed = reading.needed();
         let mut frames = shard.frames.write();

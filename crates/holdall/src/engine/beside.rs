@@ -5,9 +5,11 @@
 //! a crash. Both take nothing for granted that a superblock written meanwhile contradicts.
 
 use super::{Inner, Options, Parts, format, pager, refuse_short};
+use crate::cache::holder::Holder;
 use crate::txn::{Beside, Volume, Waiting, has_writer, newest_superblock};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
-use holdall_core::{Error, Result};
+use holdall_core::{Error, Lsn, Result};
 use holdall_io::{OverlayStorage, Storage, watch_forks};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -80,9 +82,64 @@ fn alone(storage: &Arc<dyn Storage>, options: &Options, sb: &Superblock) -> Resu
 fn follow(storage: &Arc<dyn Storage>, options: &Options, sb: &Superblock) -> Result<Tried> {
     let volume = Volume::new(storage.volume(), sb.clone(), None);
     refuse_short(&**storage, sb)?;
-    let pager = pager(volume, options).beside(Beside::writer(storage.clone(), sb.clone())?);
+    let pager = pager(volume, options, sb.replay);
+    let pager = pager.beside(Beside::writer(storage.clone(), sb.clone())?);
     // Behind what is in place: the writer is recovering the store.
     if !pager.advance()? || pager.log.durable() < sb.in_place {
+        return Ok(Tried::Again);
+    }
+    let parts = Parts::read_only();
+    Ok(Tried::Opened(Inner::assemble(storage.clone(), pager, options, parts)?))
+}
+
+/// Opens the state at `lsn`, which the process that writes the store holds. Cost: as [`open_beside`].
+///
+/// # Errors
+/// [`Error::Invalid`] if the other process has another store open; [`Error::SnapshotTooOld`] if it
+/// holds the state no more; [`Error::Locked`] if it changes the store faster than it can be read for
+/// ten seconds; else as [`Options::open_read_only`].
+pub(crate) fn open_held(
+    storage: &Arc<dyn Storage>,
+    options: &Options,
+    (store, lsn): ([u8; 16], Lsn),
+    holder: &Arc<dyn Holder>,
+) -> Result<Arc<Inner>> {
+    watch_forks();
+    let (begun, mut pause) = (Instant::now(), Duration::from_micros(200));
+    loop {
+        let sb = format::read_slots(&**storage, options)?.best;
+        if sb.store_id != store {
+            let text = format!("{} is not the store that answers there", storage.name());
+            return Err(Error::Invalid(text));
+        }
+        if let Tried::Opened(inner) = held(storage, options, (&sb, lsn), holder)? {
+            return Ok(inner);
+        }
+        if !holder.is_held() {
+            return Err(Error::SnapshotTooOld { age: Duration::ZERO });
+        }
+        if begun.elapsed() >= MOST_WAIT {
+            return Err(busy(&**storage));
+        }
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+/// What is not in place is in the log, unless a checkpoint has passed the state: then all is.
+fn held(
+    storage: &Arc<dyn Storage>,
+    options: &Options,
+    (sb, lsn): (&Superblock, Lsn),
+    holder: &Arc<dyn Holder>,
+) -> Result<Tried> {
+    refuse_short(&**storage, sb)?;
+    let beside = Beside::held(storage.clone(), sb.clone(), holder.clone())?;
+    let passed = sb.replay > lsn || mutation::is(Mutation::R42Log);
+    let volume = Volume::new(storage.volume(), sb.clone(), None);
+    let start = if passed { lsn } else { sb.replay };
+    let pager = pager(volume, options, start).beside(beside);
+    if !passed && !pager.advance_to(lsn)? {
         return Ok(Tried::Again);
     }
     let parts = Parts::read_only();

@@ -20,7 +20,7 @@ pub(crate) mod sums;
 mod tuning;
 mod uniques;
 
-pub(crate) use beside::open_beside;
+pub(crate) use beside::{open_beside, open_held};
 pub use options::Options;
 pub use tuning::Tuning;
 
@@ -35,7 +35,7 @@ use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::Superblock;
-use holdall_core::{Error, PageNo, Result, root_page};
+use holdall_core::{Error, Lsn, PageNo, Result, root_page};
 use holdall_io::{Disk, Storage, watch_forks};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -50,6 +50,7 @@ const LEAST_LOG: u64 = 64 << 10;
 /// What the last round of giving free space back could not do. Nothing is lost by it: the space
 /// is free, and the store works as before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GaveBack {
     /// The file system cannot punch holes: only the free end of the file is given back. Known once
@@ -185,13 +186,13 @@ impl Parts {
     }
 }
 
-/// A pager over a volume whose log begins where its superblock says.
-fn pager(volume: Volume, options: &Options) -> Pager {
+/// A pager over a volume whose state is the one at `start`.
+fn pager(volume: Volume, options: &Options, start: Lsn) -> Pager {
     let sb = volume.superblock();
     let log = Log::new(LogStart {
         store_id: sb.store_id,
         epoch: sb.epoch,
-        start: sb.replay,
+        start,
         capacity: sb.log_bytes,
         checkpoint: sb.sequence,
     });
@@ -221,7 +222,7 @@ impl Inner {
         let sb = volume.superblock();
         let sums = options.debug_sums.then(|| Sums::open(&*storage, &sb.store_id, read_only));
         let parts = Parts { recovered, sums: sums.transpose()?.map(Box::new), read_only };
-        let mut pager = pager(volume, options);
+        let mut pager = pager(volume, options, sb.replay);
         if let Some(beside) = reader {
             pager = pager.beside(beside);
         }
@@ -242,10 +243,14 @@ impl Inner {
     ) -> Result<Arc<Self>> {
         let Parts { mut recovered, sums, read_only } = parts;
         let log_file = LogFile::new(recovered.log.take());
-        let sb = pager.volume.superblock();
+        let mut sb = pager.volume.superblock();
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let pager = Arc::new(pager);
         let root = pager.newest(sb.root, PageKind::Root)?;
+        if pager.is_held() {
+            // It may name spaces of later states.
+            sb.spaces = sb.spaces.min(root_page::spaces(&root));
+        }
         let length = storage.volume().len();
         let length = length.map_err(|e| Error::io("reading the volume's length", e))?;
         pager.volume.note_len(length);

@@ -85,10 +85,40 @@ impl Distribution {
         found.map_or(0, |class| class.end())
     }
 
+    /// What came since `before` was counted.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let values = self.values.checked_sub(&before.values);
+        let sum = self.sum.saturating_sub(before.sum);
+        // Of another opening: all of it is new.
+        values.map_or_else(|_| self.clone(), |values| Self { values, sum })
+    }
+
     /// Each class of values that came: its greatest value, and how many came. In order.
     pub fn classes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let all = self.values.iter().filter(|class| class.count() > 0);
         all.map(|class| (class.end(), class.count()))
+    }
+}
+
+/// As its sum and its classes.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Distribution {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (self.sum, self.classes().collect::<Vec<_>>()).serialize(to)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Distribution {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let (sum, classes) = <(u64, Vec<(u64, u64)>)>::deserialize(from)?;
+        let mut values = Histogram::new(GROUPING, POWER).map_err(D::Error::custom)?;
+        for (value, count) in classes {
+            values.add(value, count).map_err(D::Error::custom)?;
+        }
+        Ok(Self { values, sum })
     }
 }
 

@@ -20,6 +20,7 @@ const DESCRIPTOR: u64 = 64;
 /// How full a store is; all in bytes. What is stored ÷ (limit − reserve − metadata) is its
 /// share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Fullness {
     /// [`Options::max_bytes`](crate::Options::max_bytes); if there is no such bound, the file's

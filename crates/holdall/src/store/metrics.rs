@@ -8,6 +8,7 @@ use crate::txn::Checkpoints;
 ///
 /// [`Store::stat`] describes the store itself, and reads pages for it; this reads counters only.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Metrics {
     /// Objects that were looked up, by name or by OID, to be read.

@@ -4,6 +4,7 @@
 
 mod current;
 mod fullness;
+mod held;
 mod metrics;
 mod open;
 mod own_files;

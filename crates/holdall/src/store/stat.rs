@@ -17,6 +17,7 @@ use std::time::Duration;
 
 /// An open snapshot, and what it keeps from being used again.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ReaderStat {
     /// How long ago the state that it sees was replaced.
@@ -49,6 +50,7 @@ impl ReaderStat {
 
 /// Figures of one collection.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct CollectionStat {
     /// Its name.
@@ -65,6 +67,7 @@ pub struct CollectionStat {
 
 /// Figures of a store.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct StoreStat {
     /// Objects.

@@ -11,6 +11,7 @@
 use super::recovery::replay::{Replay, raw_page};
 use super::volume::newest_superblock;
 use super::{Pager, StateOf};
+use crate::cache::holder::Holder;
 use crate::images::Images;
 use crate::log::{self, Expect, Followed};
 use holdall_core::mutation::{self, Mutation};
@@ -41,6 +42,8 @@ pub struct Beside {
     upto: AtomicU64,
     /// When the volume was written last, if it was looked at since.
     at_rest: RwLock<Option<(Duration, u64)>>,
+    /// The writer, if it holds the state for this reader: it never goes on to another then.
+    holder: Option<Arc<dyn Holder>>,
 }
 
 /// The log as far as it was read.
@@ -61,7 +64,7 @@ impl Beside {
     /// A store that nobody wrote when it was opened with this superblock.
     pub fn alone(storage: Arc<dyn Storage>, superblock: Superblock) -> Self {
         let (upto, at_rest) = (AtomicU64::new(0), RwLock::default());
-        Self { storage, superblock, log: None, upto, at_rest }
+        Self { storage, superblock, log: None, upto, at_rest, holder: None }
     }
 
     /// A store that another process has open for writing. Nothing of its log is read yet.
@@ -78,7 +81,19 @@ impl Beside {
         let part = Part { disk, expect, previous: None, shown: false, replay: sb.replay };
         let upto = AtomicU64::new(sb.replay.0);
         let (log, at_rest) = (Some(Mutex::new(part)), RwLock::default());
-        Ok(Self { storage, superblock, log, upto, at_rest })
+        Ok(Self { storage, superblock, log, upto, at_rest, holder: None })
+    }
+
+    /// As [`Beside::writer`], of a state that the writer holds for this reader.
+    ///
+    /// # Errors
+    /// As [`Beside::writer`].
+    pub fn held(
+        storage: Arc<dyn Storage>,
+        superblock: Superblock,
+        holder: Arc<dyn Holder>,
+    ) -> Result<Self> {
+        Ok(Self { holder: Some(holder), ..Self::writer(storage, superblock)? })
     }
 
     /// The superblock as it is now.
@@ -101,6 +116,9 @@ impl Beside {
     /// Whether a checkpoint or a recovery has passed the state at `lsn`: pages that it needs may
     /// have been written over.
     fn is_past(&self, lsn: Lsn) -> bool {
+        if let Some(holder) = &self.holder {
+            return !holder.is_held();
+        }
         let was = &self.superblock;
         for _ in 0..MOST_LOOKS {
             if let Ok(Some(sb)) = self.now() {
@@ -120,8 +138,16 @@ impl Pager {
     pub fn beside(mut self, beside: Beside) -> Self {
         // A mapping of a file that others may cut would end the process.
         self.limits.map_reads = false;
+        if let Some(holder) = &beside.holder {
+            self.pool.ask(holder.clone());
+        }
         self.beside = Some(beside);
         self
+    }
+
+    /// Whether the process that writes holds the only state that is seen here.
+    pub fn is_held(&self) -> bool {
+        self.beside.as_ref().is_some_and(|beside| beside.holder.is_some())
     }
 
     /// Whether nobody else had the store open for writing when it was opened.
@@ -180,6 +206,21 @@ impl Pager {
             shown => shown.map(Lsn),
         };
         part.shown = upto.is_some();
+        self.follow(&mut part, upto)
+    }
+
+    /// Goes on to the state at `lsn`, which the writer holds. `false`: as for [`Pager::advance`].
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn advance_to(&self, lsn: Lsn) -> Result<bool> {
+        match &self.beside {
+            Some(Beside { log: Some(part), .. }) => self.follow(&mut part.lock(), Some(lsn)),
+            _ => Ok(false),
+        }
+    }
+
+    fn follow(&self, part: &mut Part, upto: Option<Lsn>) -> Result<bool> {
         let found = match &part.disk {
             Some(disk) => log::follow(&**disk, &part.expect, part.previous, upto)?,
             None if upto.is_none_or(|upto| upto == part.expect.from) => return Ok(true),
@@ -189,7 +230,7 @@ impl Pager {
         if found.groups.is_empty() {
             return Ok(true);
         }
-        match self.take_over(&mut part, &found) {
+        match self.take_over(part, &found) {
             // What others write at the same time looks like damage; if it is, the next opening
             // says so.
             Err(Error::Corrupt { .. } | Error::SnapshotTooOld { .. }) => Ok(false),

@@ -21,6 +21,7 @@ pub enum Cause {
 
 /// Checkpoints since the store was opened, by what made them due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Checkpoints {
     /// The log had little room left, or none for a commit, or grew.

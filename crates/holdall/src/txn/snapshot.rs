@@ -72,6 +72,17 @@ impl Snapshot {
         self.judged(found)
     }
 
+    /// The page that lies in place `page` of this state, without a look at the tree of images.
+    ///
+    /// # Errors
+    /// As [`PageRead::page`].
+    pub fn page_in_place(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        let places = Places { pager: &self.seen.pager, lsn: self.registration.lsn, reading: self };
+        let found = places.page(page, kind);
+        self.check()?;
+        self.judged(found)
+    }
+
     /// What a read of this state gave, if others may have written there meanwhile.
     ///
     /// # Errors

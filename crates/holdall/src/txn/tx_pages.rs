@@ -2,7 +2,7 @@
 //!
 //! Owns: [`TxPages`].
 
-use crate::cache::pool::PageHash;
+use crate::cache::page_hash::PageHash;
 use holdall_core::page;
 use holdall_core::{PageNo, PageRef};
 use std::collections::HashMap;

@@ -44,6 +44,7 @@ impl Default for DefragOptions {
 
 /// What a defragmentation has moved so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Moved {
     /// Heap pages emptied.
@@ -81,6 +82,7 @@ impl Moved {
 
 /// What a defragmentation did, and what it left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct DefragReport {
     /// What was moved.

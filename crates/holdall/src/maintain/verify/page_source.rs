@@ -16,6 +16,7 @@ use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, PageRef, Result};
 use holdall_io::Disk;
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 /// The snapshot being verified.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(super) struct Pages<'a> {
 
 /// Attempts at a page that a checkpoint writes at the same time.
 const ATTEMPTS: usize = 8;
+/// Before another attempt at what another process may be writing.
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
 impl<'a> Pages<'a> {
     /// Pages of `snapshot`.
@@ -78,6 +81,9 @@ impl<'a> Pages<'a> {
     /// Reads a page for the first time: from the file, and from memory if it is there.
     fn first(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         self.count(self.layout.page_size() as u64);
+        if self.pager.is_held() {
+            return self.first_held(no, kind);
+        }
         for _ in 0..ATTEMPTS {
             let before = self.pager.in_place_state(no);
             let found = read_in_place(self.disk(), self.layout.page_size(), no);
@@ -115,6 +121,28 @@ impl<'a> Pages<'a> {
         }
         // It changes all the time: memory has it right.
         self.cached(no, kind)
+    }
+
+    /// As [`Pages::first`], where another process writes and holds the snapshot: what is wrong in the
+    /// file for long is no write under way.
+    fn first_held(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
+        if self.pager.is_dirty(no) {
+            return self.cached(no, kind);
+        }
+        let mut found = read_in_place(self.disk(), self.layout.page_size(), no);
+        for attempt in 1..ATTEMPTS {
+            match &found {
+                Ok(bytes) if page::lsn(bytes) <= self.snapshot.lsn() => {
+                    return of_kind(bytes.clone(), no, kind);
+                }
+                Ok(_) => return self.cached(no, kind),
+                Err(_) => std::thread::sleep(PAUSE * attempt as u32),
+            }
+            found = read_in_place(self.disk(), self.layout.page_size(), no);
+        }
+        let cached = self.cached(no, kind)?;
+        found.err().into_iter().for_each(|e| self.hidden.borrow_mut().push((no, e)));
+        Ok(cached)
     }
 
     /// The image of a page, from the file.

@@ -3,8 +3,10 @@
 //! Owns: no state. The copies are written in turn, so their numbers follow each other; a
 //! damaged or missed one is reported although the other serves.
 
+use super::page_source::PAUSE;
 use super::report::ProblemKind;
 use super::walk_state::Walk;
+use crate::txn::newest_superblock;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, Result};
 
@@ -19,12 +21,14 @@ impl Walk<'_> {
     pub(super) fn superblocks(&mut self) -> Result<()> {
         let mut problems = Vec::new();
         for _ in 0..ATTEMPTS {
-            // Waits for a write of the superblock that is on its way.
-            let current = self.pages.pager.volume.superblock();
+            let current = self.newest()?;
             problems = self.copies(&current)?;
-            let still = self.pages.pager.volume.superblock().sequence == current.sequence;
-            if problems.is_empty() || still {
+            let still = self.newest()?.sequence == current.sequence;
+            if problems.is_empty() || still && !self.pages.pager.is_held() {
                 break;
+            }
+            if self.pages.pager.is_held() {
+                std::thread::sleep(PAUSE);
             }
         }
         for (place, detail) in problems {
@@ -47,17 +51,28 @@ impl Walk<'_> {
         self.length()
     }
 
+    /// The newest superblock, after a write of it that is on its way. Of a store that another process
+    /// writes, as it is in the file.
+    fn newest(&self) -> Result<Superblock> {
+        let volume = &self.pages.pager.volume;
+        let other = match self.pages.pager.is_held() {
+            true => newest_superblock(&*volume.disk)?,
+            false => None,
+        };
+        Ok(other.unwrap_or_else(|| volume.superblock()))
+    }
+
     /// Holds the file's length against the one that the superblock names.
     fn length(&mut self) -> Result<()> {
         let volume = &self.pages.pager.volume;
-        let mut named = volume.superblock().volume_pages;
+        let mut named = self.newest()?.volume_pages;
         loop {
             // Asked for behind the name: the file grows before the superblock names its length.
             let length = volume.disk.len();
             let length = length.map_err(|e| Error::io("reading the volume's length", e))?;
             let pages = length / self.layout.page_size() as u64;
             // A close names a shorter length before it cuts the file.
-            let before = std::mem::replace(&mut named, volume.superblock().volume_pages);
+            let before = std::mem::replace(&mut named, self.newest()?.volume_pages);
             if pages >= before {
                 return Ok(());
             }
