@@ -63,8 +63,8 @@ pub struct Made<'p> {
 }
 
 impl Made<'_> {
-    /// Lets others ask for what only this process knows, while it has the store open. Where no
-    /// socket can be, they wait.
+    /// Lets others ask for what only this process knows, while it has the store open. They
+    /// wait on a file system without sockets.
     pub fn listen(&mut self) {
         self.control = Control::listen(&self.store, self.path).ok();
     }

@@ -84,7 +84,7 @@ fn store_object(
     let change = Change::Put { name: Name(name.clone()), attributes, size };
     let data = io::Cursor::new(head).chain(Rest::of(input, read));
     let written = writer.change_with(collection, change, data)?;
-    let none = || Error::Invalid("nothing was said of the object stored".into());
+    let none = || Error::Invalid("the OID of the object did not come".into());
     let oid = written.oid.ok_or_else(none)?;
     Ok((name, oid, written.size.unwrap_or_default()))
 }

@@ -39,7 +39,7 @@ pub struct Args {
     watch: Option<Option<Duration>>,
 }
 
-/// Between two looks, if nothing is said.
+/// Between two looks, by default.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Prints the figures.

@@ -86,100 +86,79 @@ fn as_value(now: &Look) -> Value {
     Value::Object(object)
 }
 
-/// The screen. Rates and times are of the time since `before`; of all before the first look.
-fn text(path: &Path, now: &Look, before: Option<&Look>) -> String {
-    let (m, s) = (&now.metrics, &now.stat);
-    let was = before.filter(|before| before.process == now.process);
-    let seconds = was.map(|was| (now.at - was.at).as_secs_f64());
-    let rate = |now: u64, was: u64| match seconds {
-        Some(seconds) => format!("{} a second", figure((now - was.min(now)) as f64 / seconds)),
-        None => format!("{} so far", figure(now as f64)),
-    };
-    let of = |which: fn(&Metrics) -> &Distribution| match was {
-        Some(was) => which(m).since(which(&was.metrics)),
-        None => which(m).clone(),
-    };
-    let old = |which: fn(&Metrics) -> u64| was.map_or(0, |was| which(&was.metrics));
-    let mut out = String::new();
-    let mut row = |label: &str, value: String| {
-        // Writing to a string does not fail.
-        let _ = writeln!(out, "{label:<15} {value}");
-    };
-    let date = time::date(time::to_nanos(SystemTime::now()));
-    row("store", format!("{}, open in process {}, {date}", path.display(), now.process));
-    let groups = of(|m| &m.group_commits);
-    row("commits", rate(m.group_commits.sum(), old(|m| m.group_commits.sum())));
-    row("  durable in", times(&of(|m| &m.commit_waits)));
-    row(
-        "  in groups",
-        format!(
-            "of {:.1}, {}",
-            groups.mean(),
-            rate(m.group_commits.count(), old(|m| m.group_commits.count()))
-        ),
-    );
-    row(
-        "log",
-        format!(
-            "{} bytes, each write {}",
-            rate(m.log_bytes, old(|m| m.log_bytes)),
-            times(&of(|m| &m.log_times))
-        ),
-    );
-    row("file's syncs", times(&of(|m| &m.sync_times)));
-    row("waits to write", times(&of(|m| &m.writer_waits)));
-    row(
-        "checkpoints",
-        format!(
-            "{}, {} pages",
-            times(&of(|m| &m.checkpoint_times)),
-            rate(m.checkpoints.pages, old(|m| m.checkpoints.pages))
-        ),
-    );
-    row(
-        "lookups",
-        format!(
-            "{}, {} pages in memory, {} read",
-            rate(m.lookups, old(|m| m.lookups)),
-            rate(m.page_hits, old(|m| m.page_hits)),
-            rate(m.page_reads, old(|m| m.page_reads))
-        ),
-    );
-    row(
-        "memory",
-        format!(
-            "{} bytes of pages, {} pages newer than in place",
-            figure(m.cached_page_bytes as f64),
-            m.dirty_pages
-        ),
-    );
-    row(
-        "space",
-        format!(
-            "{} bytes in the file, {} in use, {} wait, {} of them for readers",
-            figure(s.file_bytes as f64),
-            figure(s.used_bytes as f64),
-            figure(s.waiting_bytes as f64),
-            figure(s.pinned_bytes as f64)
-        ),
-    );
-    row("objects", format!("{}, {} bytes", s.objects, figure(s.logical_bytes as f64)));
-    row("old snapshots", format!("{} open, {} given up", s.readers.len(), m.readers_given_up));
-    for reader in s.readers.iter().take(MOST_READERS) {
-        let (age, bytes) = (reader.age.as_secs_f64(), figure(reader.pinned_bytes as f64));
-        row(
-            "",
-            format!(
-                "{}, {age:.1} s old, keeps {bytes} bytes",
-                name::escape(reader.thread.as_bytes())
-            ),
-        );
+/// Without the spaces that a figure without a prefix leaves.
+fn tidy(text: String) -> String {
+    text.replace("  ", " ")
+}
+
+/// A look and the one before, of the same process.
+struct Since<'a> {
+    now: &'a Look,
+    was: Option<&'a Look>,
+}
+
+impl Since<'_> {
+    /// How many more of something there are, a second; all of them at the first look.
+    fn rate(&self, what: &str, count: impl Fn(&Metrics) -> u64) -> String {
+        let now = count(&self.now.metrics);
+        let Some(was) = self.was else {
+            return tidy(format!("{}{what} so far", figure(now as f64)));
+        };
+        let more = now.saturating_sub(count(&was.metrics)) as f64;
+        tidy(format!("{}{what} a second", figure(more / (self.now.at - was.at).as_secs_f64())))
     }
-    let failure = m
-        .last_failure
-        .as_deref()
-        .map(|why| format!(", the last: {}", name::escape(why.as_bytes())));
-    row("failures", format!("{}{}", m.background_failures, failure.unwrap_or_default()));
+
+    fn of(&self, which: impl Fn(&Metrics) -> &Distribution) -> Distribution {
+        let now = which(&self.now.metrics);
+        self.was.map_or_else(|| now.clone(), |was| now.since(which(&was.metrics)))
+    }
+
+    fn times(&self, which: impl Fn(&Metrics) -> &Distribution) -> String {
+        times(&self.of(which))
+    }
+}
+
+/// The screen. Rates and times are of the time since the last look; of all before the first.
+fn text(path: &Path, now: &Look, before: Option<&Look>) -> String {
+    let was = before.filter(|before| before.process == now.process);
+    let (m, s, since) = (&now.metrics, &now.stat, Since { now, was });
+    let bytes = |n: u64| figure(n as f64) + "B";
+    let date = time::date(time::to_nanos(SystemTime::now()));
+    let groups = since.of(|m| &m.group_commits);
+    let failure = m.last_failure.as_deref().unwrap_or_default();
+    let rows = [
+        ("store", format!("{}, open in process {}, {date}", path.display(), now.process)),
+        ("commits", since.rate("", |m| m.group_commits.sum())),
+        ("  durable", since.times(|m| &m.commit_waits)),
+        ("  groups", format!("{:.1} commits each", groups.mean())),
+        ("log", since.rate("B", |m| m.log_bytes)),
+        ("  writes", since.times(|m| &m.log_times)),
+        ("file's syncs", since.times(|m| &m.sync_times)),
+        ("waits to write", since.times(|m| &m.writer_waits)),
+        ("checkpoints", since.times(|m| &m.checkpoint_times)),
+        ("  pages", since.rate("", |m| m.checkpoints.pages)),
+        ("lookups", since.rate("", |m| m.lookups)),
+        ("  in memory", since.rate(" pages", |m| m.page_hits)),
+        ("  read", since.rate(" pages", |m| m.page_reads)),
+        (
+            "memory",
+            format!("{}, {} pages to be written", bytes(m.cached_page_bytes), m.dirty_pages),
+        ),
+        ("file", format!("{}, {} in use", bytes(s.file_bytes), bytes(s.used_bytes))),
+        ("  waits", format!("{}, {} for readers", bytes(s.waiting_bytes), bytes(s.pinned_bytes))),
+        ("objects", format!("{}, {}", s.objects, bytes(s.logical_bytes))),
+        ("old snapshots", format!("{} open, {} given up", s.readers.len(), m.readers_given_up)),
+        ("failures", format!("{} {}", m.background_failures, name::escape(failure.as_bytes()))),
+    ];
+    let mut out = String::new();
+    let readers = s.readers.iter().take(MOST_READERS).map(|reader| {
+        let (thread, age) = (name::escape(reader.thread.as_bytes()), reader.age.as_secs_f64());
+        ("  reader", format!("{thread}, {age:.1} s old, keeps {}", bytes(reader.pinned_bytes)))
+    });
+    for (label, value) in rows.into_iter().chain(readers) {
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "{label:<15} {}", value.trim_end());
+    }
     out
 }
 
@@ -199,14 +178,14 @@ fn times(all: &Distribution) -> String {
 
 /// A figure that a person reads: three digits and a prefix.
 fn figure(value: f64) -> String {
-    let (mut value, mut prefixes) = (value, ["", " k", " M", " G", " T", " P"].iter());
+    let (mut value, mut prefixes) = (value, [" ", " k", " M", " G", " T", " P"].iter());
     let mut prefix = prefixes.next();
     while value >= 999.5 {
         let Some(next) = prefixes.next() else { break };
         (value, prefix) = (value / 1000.0, Some(next));
     }
     let digits = if value >= 99.95 || value.fract() == 0.0 { 0 } else { 1 };
-    format!("{value:.digits$}{}", prefix.unwrap_or(&""))
+    format!("{value:.digits$}{}", prefix.unwrap_or(&" "))
 }
 
 #[cfg(test)]
@@ -215,7 +194,8 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        let cases = [(0.0, "0"), (7.25, "7.2"), (999.0, "999"), (5_013.0, "5.0 k"), (2e10, "20 G")];
+        let cases =
+            [(0.0, "0 "), (7.25, "7.2 "), (999.0, "999 "), (5_013.0, "5.0 k"), (2e10, "20 G")];
         for (value, text) in cases {
             assert_eq!(figure(value), text);
         }

@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::open::{self, Made};
 use crate::wait::Waiting;
 
-/// How long the other process may have another transaction open if nothing is said about waiting.
+/// How long a change waits for another transaction of the other process without `--wait`.
 const USUAL_WAIT: Duration = Duration::from_secs(10);
 
 /// Takes a command's changes.

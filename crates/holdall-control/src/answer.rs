@@ -78,7 +78,7 @@ impl Conversation {
             return Ok(());
         }
         loop {
-            // Whoever holds a snapshot may read it for as long as they like.
+            // A held snapshot may be read for as long as one likes.
             self.stream().set_read_timeout(None)?;
             let ask = match self.frames.read()? {
                 None => return Ok(()),

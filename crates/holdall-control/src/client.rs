@@ -4,19 +4,13 @@
 
 use crate::Written;
 use crate::frame::{Frame, Frames, MOST_ANSWERED, bad};
-use crate::hold::Held;
 use crate::message::{Answer, Ask, Change, Hello, Keys, Object, PROTOCOL, Transaction, Welcome};
 use crate::place;
-use holdall::{
-    DefragOptions, DefragReport, Error, Lsn, Metrics, Moved, Options, Result, Store, StoreStat,
-    Wait,
-};
-use parking_lot::Mutex;
+use holdall::{DefragOptions, DefragReport, Error, Metrics, Moved, Result, StoreStat, Wait};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -33,9 +27,9 @@ const ALIVE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Client {
     frames: Frames<UnixStream>,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     process: u32,
-    store: [u8; 16],
+    pub(crate) store: [u8; 16],
 }
 
 impl Client {
@@ -81,7 +75,7 @@ impl Client {
         lost(&self.path, e)
     }
 
-    fn ask(&mut self, ask: &Ask) -> Result<Answer> {
+    pub(crate) fn ask(&mut self, ask: &Ask) -> Result<Answer> {
         self.frames.say(ask).map_err(|e| lost(&self.path, e))?;
         self.hear()
     }
@@ -93,23 +87,8 @@ impl Client {
         }
     }
 
-    fn unexpected<T>(&self, answer: &Answer) -> Result<T> {
+    pub(crate) fn unexpected<T>(&self, answer: &Answer) -> Result<T> {
         Err(self.lost(bad(format!("an answer to something else: {answer:?}"))))
-    }
-
-    /// Has the process hold a snapshot of the newest durable state, and opens it here, to be read for
-    /// as long as the store returned lives. Reads go to the file; the process is asked for pages that
-    /// it has changed since.
-    ///
-    /// # Errors
-    /// Those of [`Options::open_read_only`] and of a lost connection.
-    pub fn hold(mut self, options: &Options) -> Result<Store> {
-        let lsn = match self.ask(&Ask::Hold {})? {
-            Answer::Held { lsn } => Lsn(lsn),
-            other => return self.unexpected(&other),
-        };
-        let (path, state) = (self.path.clone(), (self.store, lsn));
-        options.open_held(path, state, Arc::new(Held(Mutex::new(self))))
     }
 
     pub(crate) fn holds(&mut self) -> Result<bool> {

@@ -112,7 +112,7 @@ impl Drop for Place {
         if own
             && self.spot.stat(&self.spot.name).is_ok_and(|s| s.is_some_and(|s| id(&s) == self.id))
         {
-            // Whoever opens the store next removes what stays.
+            // The next process that listens here removes what stays.
             let _ = rustix::fs::unlinkat(&self.spot.directory, &self.spot.name, AtFlags::empty());
         }
     }

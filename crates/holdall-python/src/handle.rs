@@ -288,7 +288,7 @@ impl Handle {
         Ok(opened.store.clone().close()?)
     }
 
-    /// Answers other processes from now on. Where no socket can be, they wait.
+    /// Answers other processes from now on. They wait on a file system without sockets.
     pub fn listen(&self) {
         if let Some(opened) = &*self.opened.load() {
             *opened.control.lock() = Control::listen(&opened.store, &self.path).ok();

@@ -130,7 +130,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         let keeper = served.store.keep_in_order(&DefragOptions::default());
         match Control::listen(&served.store, &*served.path) {
             Ok(control) => controls.push(control),
-            // Where no socket can be, others read the store and wait for the rest.
+            // Others can read the store all the same, and wait for the rest.
             Err(e) => tracing::warn!(error = %e, "other processes cannot ask this one"),
         }
         let path = (*served.path).clone();
