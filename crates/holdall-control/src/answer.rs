@@ -178,7 +178,7 @@ impl Conversation {
             if failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         failure.map_or(Ok(()), Err)?;
-        self.say(done.map(|report| Answer::InOrder { report: Box::new(report) }))
+        self.say(done.map(|report| Answer::Ordered { report: Box::new(report) }))
     }
 
     fn write(&mut self, mut transaction: Transaction, wait: Option<u64>) -> Talk<()> {

@@ -160,7 +160,7 @@ impl Client {
                     return Err(Error::Cancelled);
                 }
                 Answer::Moved { .. } => answer = self.hear()?,
-                Answer::InOrder { report } => return Ok(*report),
+                Answer::Ordered { report } => return Ok(*report),
                 other => return self.unexpected(&other),
             }
         }

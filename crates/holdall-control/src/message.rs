@@ -229,7 +229,7 @@ pub enum Answer {
         moved: Moved,
     },
     /// The store is in order.
-    InOrder {
+    Ordered {
         /// What was done.
         report: Box<DefragReport>,
     },

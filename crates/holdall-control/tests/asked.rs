@@ -142,7 +142,7 @@ fn a_removal_of_many_happens_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_is_refused_is_said_and_leaves_no_trace() {
+fn a_refusal_names_the_cause_and_leaves_no_trace() {
     let open = open();
     open.store.write(|tx| tx.put("a", b"1234")).unwrap();
     let mut client = open.client();

@@ -115,11 +115,13 @@
 //!   holds; then its reads fail with [`Error::SnapshotTooOld`].
 //! - A damaged byte on disk is an error that names the object, the range or the page.
 //! - Threads share a [`Store`], a [`Reader`] and an [`Object`]; a [`WriteTx`] may go from thread to
-//!   thread. A process that writes to a store has it alone; many may read one that nobody writes.
+//!   thread. One process has a store open for
+//!   writing; any number read it meanwhile, and may ask it through the crate `holdall-control`.
 //! - A name has at most 1,024 bytes, and need not be text.
 //!
-//! The file format is not final before 1.0; each build opens files of earlier versions. The crate
-//! has no features to choose. It is tested on Linux and compiles for macOS and FreeBSD.
+//! The file format is not final before 1.0; each build opens files of earlier versions. Feature
+//! `tracing` reports events to that crate, `serde` makes figures and reports serializable. The crate
+//! is tested on Linux and compiles for macOS and FreeBSD.
 //!
 //! # Layers
 //!

@@ -8,6 +8,7 @@ mod collisions;
 mod demo;
 mod disks;
 mod docs;
+mod elsewhere;
 mod exfat;
 mod fields;
 mod frag;

@@ -135,7 +135,7 @@ fn import_leaves_out_the_stores_files_by_any_name() {
     }
     assert_eq!(fs::metadata(home.path("tree/s")).unwrap().len(), size);
     let text = String::from_utf8(home.ok(&["import", "tree/s", "tree"])).unwrap();
-    assert!(text.contains("0 special files, 2 files of the store itself; 0 failed"), "{text}");
+    assert!(text.contains("1 special files, 2 files of the store itself; 0 failed"), "{text}");
     sound(&home, "tree/s");
 }
 

@@ -66,11 +66,13 @@ fn it_serves_stops_cleanly_and_leaves_one_file() {
     assert_eq!(home.ok(&["get", "s.holdall", "over-http"]), b"bytes", "read beside the server");
     assert_eq!(home.ok(&["ls", "s.holdall"]), b"from-cli\nover-http\n");
     home.ok(&["verify", "s.holdall"]);
-    home.fails(&["rm", "s.holdall", "from-cli"], 5, "in use");
+    home.ok(&["put", "s.holdall", "beside", "a"]);
+    assert!(serving.request("GET /default/beside", "").ends_with("hello"));
+    home.ok(&["mv", "s.holdall", "beside", "moved"]);
     home.fails(&["serve", "s.holdall", "--anonymous", "--listen", "127.0.0.1:0"], 5, "in use");
     serving.signal(Signal::TERM);
     assert!(serving.child.wait().unwrap().success());
-    assert!(!home.path("s.holdall-log").exists());
+    assert!(!home.path("s.holdall-log").exists() && !home.path("s.holdall-control").exists());
     assert_eq!(home.ok(&["get", "s.holdall", "over-http"]), b"bytes");
 }
 
