@@ -148,6 +148,15 @@ fn text(path: &Path, now: &Look, before: Option<&Look>) -> String {
         ("  waits", format!("{}, {} for readers", bytes(s.waiting_bytes), bytes(s.pinned_bytes))),
         ("objects", format!("{}, {}", s.objects, bytes(s.logical_bytes))),
         ("old snapshots", format!("{} open, {} given up", s.readers.len(), m.readers_given_up)),
+        (
+            "scrub",
+            format!(
+                "{}, {} passes, {} problems",
+                since.rate("B", |m| m.scrubbed_bytes),
+                m.scrubs,
+                m.damage
+            ),
+        ),
         ("failures", format!("{} {}", m.background_failures, name::escape(failure.as_bytes()))),
     ];
     let mut out = String::new();

@@ -89,6 +89,9 @@ pub fn metrics(m: &Metrics) -> Value {
         "checkpoint_seconds": times(&m.checkpoint_times),
         "checkpoint_pages": m.checkpoints.pages,
         "readers_given_up": m.readers_given_up,
+        "scrubbed_bytes": m.scrubbed_bytes,
+        "scrubs": m.scrubs,
+        "damage": m.damage,
         "background_failures": m.background_failures,
         "last_failure": m.last_failure,
     })

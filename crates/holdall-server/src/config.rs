@@ -3,6 +3,7 @@
 //! Owns: [`Config`]; docs/serve.md describes each field.
 
 use crate::error::StartError;
+use holdall::ScrubOptions;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub struct Config {
     pub tls: Option<TlsConfig>,
     /// Limits.
     pub limits: Limits,
+    /// How stores are checked meanwhile.
+    pub scrub: ScrubConfig,
 }
 
 /// A user.
@@ -111,6 +114,33 @@ pub struct TlsConfig {
     #[serde(default)]
     pub self_signed: Vec<String>,
 }
+
+/// How all of a store is read and held against its checksums now and then.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScrubConfig {
+    /// Days from one pass to the next; 0: never.
+    pub days: u64,
+    /// Bytes a second that a pass reads at most.
+    pub rate: u64,
+}
+
+impl Default for ScrubConfig {
+    fn default() -> Self {
+        let usual = ScrubOptions::default();
+        Self { days: usual.period.as_secs() / DAY, rate: usual.rate }
+    }
+}
+
+impl ScrubConfig {
+    /// For the engine; `None`: never.
+    pub(crate) fn options(&self) -> Option<ScrubOptions> {
+        let period = Duration::from_secs(self.days.saturating_mul(DAY));
+        (self.days > 0).then_some(ScrubOptions { period, rate: self.rate })
+    }
+}
+
+const DAY: u64 = 24 * 3600;
 
 /// What one client may take.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

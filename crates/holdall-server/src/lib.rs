@@ -26,7 +26,7 @@ pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
 pub use error::StartError;
 pub use users::Right;
 
-use holdall::{DefragOptions, Defragmenter, Store, Wait, WriteOptions};
+use holdall::{DefragOptions, Defragmenter, Scrubber, Store, Wait, WriteOptions};
 use holdall_control::Control;
 use http::host::Domain;
 use http::tls;
@@ -70,6 +70,7 @@ pub struct Server {
     reload: reload::Reload,
     keepers: Vec<Defragmenter>,
     controls: Vec<Control>,
+    scrubbers: Vec<Scrubber>,
 }
 
 fn open(path: &PathBuf, options: &Options) -> Result<Served, StartError> {
@@ -125,7 +126,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         .await
         .map_err(StartError::io(format!("listen on {}", options.listen)))?;
     let served = open_all(&options)?;
-    let (mut keepers, mut controls) = (Vec::new(), Vec::new());
+    let (mut keepers, mut controls, mut scrubbers) = (Vec::new(), Vec::new(), Vec::new());
     for served in &served {
         let keeper = served.store.keep_in_order(&DefragOptions::default());
         match Control::listen(&served.store, &*served.path) {
@@ -133,8 +134,11 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
             // Others can read the store all the same, and wait for the rest.
             Err(e) => tracing::warn!(error = %e, "other processes cannot ask this one"),
         }
-        let path = (*served.path).clone();
-        keepers.push(keeper.map_err(|source| StartError::Store { path, source })?);
+        let failed = |source| StartError::Store { path: (*served.path).clone(), source };
+        keepers.push(keeper.map_err(failed)?);
+        if let Some(options) = config.scrub.options() {
+            scrubbers.push(served.store.scrub(&options).map_err(failed)?);
+        }
     }
     let catalog = Arc::new(Catalog::new(served, for_new)?);
     let objects = Objects::new(catalog, limits.clone());
@@ -149,7 +153,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let more = (metrics.clone(), tls.is_some(), reload.clone());
     let web = web::Web::new(objects.clone(), users, dav.clone(), more);
     let front = front::Front { s3, dav, web, objects, domain, metrics, ids };
-    Ok(Server { listener, front, tls, limits, reload, keepers, controls })
+    Ok(Server { listener, front, tls, limits, reload, keepers, controls, scrubbers })
 }
 
 fn domain(config: &Config) -> Result<Option<Domain>, StartError> {
@@ -243,13 +247,13 @@ impl Server {
     /// # Errors
     /// [`StartError::Store`] if a store cannot be closed cleanly; its next opening recovers.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
-        let Self { listener, front, tls, limits, keepers, controls, .. } = self;
+        let Self { listener, front, tls, limits, keepers, controls, scrubbers, .. } = self;
         let catalog = front.objects.catalog.clone();
         let sweeper = tokio::spawn(sweep::run(catalog.clone(), limits.clone()));
         front::run(listener, tls, front, limits, stop).await;
         sweeper.abort();
         let closed = tokio::task::spawn_blocking(move || {
-            drop((controls, keepers));
+            drop((controls, keepers, scrubbers));
             for served in catalog.stores() {
                 let path = (*served.path).clone();
                 let failed = |source| StartError::Store { path, source };

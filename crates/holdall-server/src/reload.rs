@@ -63,6 +63,7 @@ impl Reload {
             ("new_buckets", held.new_buckets != new.new_buckets),
             ("domain", held.domain != new.domain),
             ("limits", held.limits != new.limits),
+            ("scrub", held.scrub != new.scrub),
             ("tls", held.tls.is_some() != new.tls.is_some()),
         ];
         let restart = restart.into_iter().filter_map(|(name, differs)| differs.then_some(name));

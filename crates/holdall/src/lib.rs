@@ -159,6 +159,7 @@ pub use holdall_core::{Busy, Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::{FileId, Storage};
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
+pub use maintain::{ScrubOptions, Scrubber};
 pub use metrics::Distribution;
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};

@@ -25,13 +25,15 @@ type Number = fn(&Metrics) -> u64;
 type Times = fn(&Metrics) -> &Distribution;
 type OfCause = fn(&Checkpoints) -> u64;
 
-const COUNTERS: [(&str, &str, Number); 7] = [
+const COUNTERS: [(&str, &str, Number); 9] = [
     ("lookups", "Objects looked up to be read", |m| m.lookups),
     ("page_hits", "Pages in memory that lookups looked at", |m| m.page_hits),
     ("page_reads", "Pages read from the file", |m| m.page_reads),
     ("log_groups", "Groups of commits written to the log", |m| m.group_commits.count()),
     ("commits", "Durable commits", |m| m.group_commits.sum()),
     ("readers_given_up", "Snapshots given up", |m| m.readers_given_up),
+    ("scrubbed_bytes", "Bytes that scrubs held against their checksums", |m| m.scrubbed_bytes),
+    ("scrubs", "Scrubs of the whole store", |m| m.scrubs),
     ("background_failures", "Work in the background that failed", |m| m.background_failures),
 ];
 
@@ -75,6 +77,9 @@ impl Collector for Engines {
         let help = "Pages newer in memory than in the file";
         let all = out.encode_descriptor("dirty_pages", help, None, MetricType::Gauge)?;
         self.each(all, |m, one| ConstGauge::new(signed(m.dirty_pages)).encode(one))?;
+        let help = "What is damaged, as the last scrub found";
+        let all = out.encode_descriptor("damage", help, None, MetricType::Gauge)?;
+        self.each(all, |m, one| ConstGauge::new(signed(m.damage)).encode(one))?;
         let help = "Pages in memory";
         let all = out.encode_descriptor("cached_pages", help, bytes, MetricType::Gauge)?;
         self.each(all, |m, one| ConstGauge::new(signed(m.cached_page_bytes)).encode(one))?;

@@ -28,7 +28,7 @@ use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
 use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
-use crate::metrics::Event;
+use crate::metrics::{Event, Scrubbed};
 use crate::space::{Allocator, holds_pages};
 use crate::txn::{self, Beside, Cause, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
@@ -167,6 +167,8 @@ pub struct Inner {
     home_from: AtomicU64,
     /// What failed in the background.
     pub(crate) failures: Failures,
+    /// What scrubs have read.
+    pub(crate) scrubbed: Scrubbed,
     next_unique: AtomicU64,
     unique_ceiling: AtomicU64,
     process: u32,
@@ -288,6 +290,7 @@ impl Inner {
             compactor: OnceLock::new(),
             home_from: AtomicU64::new(0),
             failures: Failures::default(),
+            scrubbed: Scrubbed::default(),
             next_unique: AtomicU64::new(sb.unique_ceiling),
             unique_ceiling: AtomicU64::new(sb.unique_ceiling),
             process: std::process::id(),

@@ -18,6 +18,8 @@ pub(crate) enum Event<'a> {
     Poison { why: &'a str },
     /// A defragmentation has ended.
     Defragmentation { bytes: u64, stopped: bool },
+    /// A scrub found damage.
+    Damage { place: &'a str, why: &'a str },
     /// Work in the background failed.
     Failure { what: &'a str, why: &'a str },
 }
@@ -43,6 +45,7 @@ impl Event<'_> {
             Self::Defragmentation { bytes, stopped } => {
                 info!(target: "holdall", bytes, stopped, "defragmentation");
             }
+            Self::Damage { place, why } => error!(target: "holdall", place, why, "damage"),
             Self::Failure { what, why } => warn!(target: "holdall", what, why, "failure"),
         }
     }

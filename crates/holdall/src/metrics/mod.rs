@@ -7,8 +7,10 @@
 mod distribution;
 mod event;
 mod looks;
+mod scrubbed;
 
 pub use distribution::Distribution;
 pub(crate) use distribution::Recorder;
 pub(crate) use event::Event;
 pub(crate) use looks::Looks;
+pub(crate) use scrubbed::Scrubbed;

@@ -39,6 +39,12 @@ pub struct Metrics {
     pub checkpoints: Checkpoints,
     /// Snapshots that were given up.
     pub readers_given_up: u64,
+    /// Bytes that scrubs held against their checksums.
+    pub scrubbed_bytes: u64,
+    /// Scrubs of the whole store that came to their end.
+    pub scrubs: u64,
+    /// What is damaged, as the last scrub or the one under way has found.
+    pub damage: u64,
     /// Work in the background that failed: it is tried again, or the next commit meets the cause.
     pub background_failures: u64,
     /// The last such failure.
@@ -63,6 +69,7 @@ impl Store {
         let (lookups, page_hits) = pager.looks.sum();
         let (log, pool) = (&pager.log.times, pager.pool_stats());
         let (background_failures, last_failure) = inner.failures.all();
+        let (scrubbed_bytes, scrubs, damage) = inner.scrubbed.all();
         Metrics {
             lookups,
             page_hits,
@@ -78,6 +85,9 @@ impl Store {
             checkpoint_times: pager.checkpoint_times(),
             checkpoints: pager.checkpoints(),
             readers_given_up: pager.horizon.given_up(),
+            scrubbed_bytes,
+            scrubs,
+            damage,
             background_failures,
             last_failure,
         }

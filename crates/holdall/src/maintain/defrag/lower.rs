@@ -4,6 +4,7 @@
 
 use super::Work;
 use super::segments::{gone, kept};
+use crate::maintain::handles;
 use crate::object::{self, ObjectPiece};
 use crate::space::Lowering;
 use crate::txn::Waiting;
@@ -72,7 +73,7 @@ impl Work<'_> {
 
     fn lower_all(&mut self, line: PageNo) -> Result<ControlFlow<()>> {
         let mut index = 0;
-        while let Some(all) = self.handles(index)? {
+        while let Some(all) = handles(self.store, index)? {
             for oid in all {
                 if self.lower_object(oid, line)?.is_break() {
                     return Ok(ControlFlow::Break(()));

@@ -1,6 +1,7 @@
 //! Joining the pieces of large objects: neighbouring pieces are written into one free run.
 
 use super::Work;
+use crate::maintain::handles;
 use crate::object::{self, ObjectPiece};
 use crate::read::Reader;
 use crate::segment_tree::{TreeRead, run_start};
@@ -22,7 +23,7 @@ impl Work<'_> {
     /// `index` on; behind the last one `index` is 0 again.
     pub(super) fn join_segments(&mut self, index: &mut u32, most: u32) -> Result<ControlFlow<()>> {
         for _ in 0..most {
-            let Some(all) = self.handles(*index)? else {
+            let Some(all) = handles(self.store, *index)? else {
                 *index = 0;
                 break;
             };
@@ -34,22 +35,6 @@ impl Work<'_> {
             *index += 1;
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    /// The objects of handle page `index`; `None` behind the last page.
-    pub(super) fn handles(&self, index: u32) -> Result<Option<Vec<Oid>>> {
-        loop {
-            let reader = self.store.read_newest()?;
-            let handles = reader.state.root().handles;
-            if index >= handles.map.len() {
-                return Ok(None);
-            }
-            match handles.page_handles(&*reader.state, index) {
-                // Given up before the page was read; there is a newer state now.
-                Err(Error::SnapshotTooOld { .. }) => {}
-                all => return Ok(Some(all?.into_iter().map(|(oid, _)| oid).collect())),
-            }
-        }
     }
 
     fn join(&mut self, oid: Oid) -> Result<ControlFlow<()>> {

@@ -35,6 +35,8 @@ pub use report::{Problem, Progress, VerifyReport};
 use crate::store::Store;
 use holdall_core::{Error, Lsn, Result};
 use page_source::Pages;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::time::Duration;
 use walk_state::{Compare, Walk};
 
@@ -51,6 +53,14 @@ impl Default for VerifyOptions {
     fn default() -> Self {
         Self { data: true }
     }
+}
+
+/// What a walk over one state found.
+pub(super) struct Walked {
+    lsn: Lsn,
+    pub(super) report: VerifyReport,
+    /// Handle pages that lead to large objects.
+    pub(super) large: BTreeSet<u32>,
 }
 
 impl Store {
@@ -78,18 +88,26 @@ impl Store {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<VerifyReport> {
         self.report(|store| {
-            let (lsn, report) = store.verify_once(options, progress)?;
+            let mut go_on = |done| {
+                progress(done);
+                ControlFlow::Continue(())
+            };
+            let Walked { lsn, report, .. } = store.verify_once(options, &mut go_on)?;
             // Another process that writes makes it look damaged.
             let past = !report.is_sound() && store.inner.pager.is_past(lsn);
             if past { Err(Error::SnapshotTooOld { age: Duration::ZERO }) } else { Ok(report) }
         })
     }
 
-    fn verify_once(
+    /// Walks over one state. `progress` may end that.
+    ///
+    /// # Errors
+    /// As [`Store::verify`]; [`Error::Cancelled`] if `progress` ended it.
+    pub(super) fn verify_once(
         &self,
         options: &VerifyOptions,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<(Lsn, VerifyReport)> {
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Walked> {
         let snapshot = self.inner.pager.snapshot();
         let pages = Pages::new(&self.inner, &snapshot)?;
         let mut walk = Walk::new(&pages, *options, progress)?;
@@ -113,6 +131,7 @@ impl Store {
         if self.inner.is_clean() {
             walk.compare_length();
         }
-        Ok((snapshot.lsn(), walk.finish()))
+        let large = std::mem::take(&mut walk.large);
+        Ok(Walked { lsn: snapshot.lsn(), report: walk.finish(), large })
     }
 }

@@ -42,6 +42,7 @@ impl Walk<'_> {
         d: &Descriptor,
         what: &dyn Fn() -> String,
     ) -> Result<()> {
+        self.large.insert(oid.page);
         let pages = self.pages;
         let owner = u64::from(oid.page) << 16 | u64::from(oid.slot);
         let shared = d.flags & MAY_HOLD_SHARED_RUNS != 0;

@@ -30,6 +30,7 @@ pub(super) struct Pages<'a> {
     /// Damage in the file below a page that memory still has right.
     hidden: RefCell<Vec<(PageNo, Error)>>,
     bytes: Cell<u64>,
+    ended: Cell<bool>,
 }
 
 /// Attempts at a page that a checkpoint writes at the same time.
@@ -55,7 +56,13 @@ impl<'a> Pages<'a> {
             seen: RefCell::new(PageBits::new(volume_pages)?),
             hidden: RefCell::default(),
             bytes: Cell::new(0),
+            ended: Cell::new(false),
         })
+    }
+
+    /// Ends the walk with its next read.
+    pub(super) fn end(&self) {
+        self.ended.set(true);
     }
 
     /// The volume file.
@@ -172,6 +179,9 @@ impl PageRead for Pages<'_> {
     }
 
     fn page(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
+        if self.ended.get() {
+            return Err(Error::Cancelled);
+        }
         if no.0 >= self.volume_pages {
             return Err(Error::page(no, "lies beyond the end of the file"));
         }

@@ -19,6 +19,8 @@ use crate::sharing::Sharing;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, Result, root_page};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// The root page as far as the walk needs it.
 #[derive(Debug)]
@@ -71,7 +73,9 @@ pub(super) struct Walk<'a> {
     pub(super) unique_ceiling: u64,
     /// Nothing was left out so far.
     pub(super) complete: bool,
-    progress: &'a mut dyn FnMut(Progress),
+    /// Handle pages that lead to large objects.
+    pub(super) large: BTreeSet<u32>,
+    progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     pub(super) total: u64,
     done: u64,
     told: u64,
@@ -88,7 +92,7 @@ impl<'a> Walk<'a> {
     pub(super) fn new(
         pages: &'a Pages<'a>,
         options: VerifyOptions,
-        progress: &'a mut dyn FnMut(Progress),
+        progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Self> {
         Ok(Self {
             pages,
@@ -107,6 +111,7 @@ impl<'a> Walk<'a> {
             objects: 0,
             unique_ceiling: pages.pager.volume.superblock().unique_ceiling,
             complete: true,
+            large: BTreeSet::new(),
             progress,
             total: 0,
             done: 0,
@@ -215,7 +220,9 @@ impl<'a> Walk<'a> {
         let size = self.layout.page_size() as u64;
         // A damaged store may name more pages than it has.
         let done = self.done.min(self.total) * size;
-        (self.progress)(Progress { done, total: self.total * size });
+        if (self.progress)(Progress { done, total: self.total * size }).is_break() {
+            self.pages.end();
+        }
     }
 
     /// Reads the root page.
