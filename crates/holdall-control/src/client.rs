@@ -108,10 +108,10 @@ impl Client {
         }
     }
 
-    /// As [`Store::stat`] in the process that writes.
+    /// As [`Store::stat`](holdall::Store::stat) in the process that writes.
     ///
     /// # Errors
-    /// As [`Store::stat`]; [`Error::Io`] if the connection is lost.
+    /// As [`Store::stat`](holdall::Store::stat); [`Error::Io`] if the connection is lost.
     pub fn stat(&mut self) -> Result<StoreStat> {
         match self.ask(&Ask::Stat {})? {
             Answer::Stat { stat } => Ok(*stat),
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// As [`Store::metrics`] in the process that writes.
+    /// As [`Store::metrics`](holdall::Store::metrics) in the process that writes.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection is lost.
@@ -130,10 +130,10 @@ impl Client {
         }
     }
 
-    /// As [`Store::checkpoint`] in the process that writes.
+    /// As [`Store::checkpoint`](holdall::Store::checkpoint) in the process that writes.
     ///
     /// # Errors
-    /// As [`Store::checkpoint`]; [`Error::Io`] if the connection is lost.
+    /// As [`Store::checkpoint`](holdall::Store::checkpoint); [`Error::Io`] if the connection is lost.
     pub fn checkpoint(&mut self) -> Result<()> {
         match self.ask(&Ask::Checkpoint {})? {
             Answer::Checkpointed => Ok(()),
@@ -141,11 +141,11 @@ impl Client {
         }
     }
 
-    /// As [`Store::defrag`] in the process that writes; `progress` is called ten times a second at
+    /// As [`Store::defrag`](holdall::Store::defrag) in the process that writes; `progress` is called ten times a second at
     /// most. If this one ends it stops there too.
     ///
     /// # Errors
-    /// As [`Store::defrag`]; [`Error::Cancelled`] if `progress` stops it; [`Error::Io`] if the
+    /// As [`Store::defrag`](holdall::Store::defrag); [`Error::Cancelled`] if `progress` stops it; [`Error::Io`] if the
     /// connection is lost.
     pub fn defrag(
         mut self,

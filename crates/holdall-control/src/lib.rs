@@ -23,9 +23,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Layers, from the bottom: [`bytes`], [`frame`], [`message`] with [`refusal`]; [`place`], the
-//! socket's file; [`change`]; [`answer`], a connection's end in the writer; [`listen`]; [`client`]
-//! and [`hold`].
+//! Layers, from the bottom: bytes, frame, message with refusal; place, the socket's file; change;
+//! answer, a connection's end in the writer; listen; client; hold.
 
 mod answer;
 mod bytes;
