@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/outside"
-library="-p holdall -p holdall-report -p holdall-object-store"
+library="-p holdall -p holdall-report -p holdall-object-store -p holdall-control"
 check() { echo "checked: $1"; }
 skip() { echo "skipped: $1"; }
 

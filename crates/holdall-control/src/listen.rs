@@ -7,9 +7,8 @@ use crate::place::{self, Place};
 use holdall::{Error, Result, Store};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Control {
     place: Option<Place>,
-    wake: Option<OwnedFd>,
+    wake: Option<PipeWriter>,
     listener: Option<JoinHandle<()>>,
     open: Arc<Open>,
     process: u32,
@@ -53,8 +52,8 @@ impl Open {
 }
 
 impl Control {
-    /// Listens beside the store at `path`, which `store` has open for writing. Who may write the
-    /// store's file may ask: other users are refused.
+    /// Listens beside the store at `path`, which `store` has open for writing. The own user and root
+    /// may ask.
     ///
     /// # Errors
     /// [`Error::ReadOnly`]; [`Error::Invalid`] if `path` leads elsewhere, or what lies in the
@@ -67,8 +66,7 @@ impl Control {
         let failed = |e: io::Error| Error::io("beginning to listen", e);
         let (listener, place) = Place::listen(path.as_ref(), |file| store.is_own_file(file))?;
         listener.set_nonblocking(true).map_err(failed)?;
-        let (asleep, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-            .map_err(|e| failed(e.into()))?;
+        let (asleep, wake) = io::pipe().map_err(failed)?;
         let open = Arc::new(Open::default());
         let taking = Taking { listener, asleep, open: open.clone(), store: store.clone() };
         let thread = Builder::new().name("holdall-control".into());
@@ -103,7 +101,7 @@ impl Drop for Control {
 /// The thread that takes connections in.
 struct Taking {
     listener: UnixListener,
-    asleep: OwnedFd,
+    asleep: PipeReader,
     open: Arc<Open>,
     store: Store,
 }

@@ -4,7 +4,8 @@
 //! it leads to: nothing but a socket is removed or connected to, and no link is followed.
 
 use holdall::{Error, FileId, Result};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -165,7 +166,7 @@ fn bind(spot: &Spot) -> Result<(UnixListener, (u64, u64))> {
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 fn rename_anew(dir: &File, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
-    rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE)
+    rustix::fs::renameat_with(dir, from, dir, to, rustix::fs::RenameFlags::NOREPLACE)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
@@ -218,6 +219,7 @@ fn reached(spot: &Spot) -> Result<Option<UnixStream>> {
 /// The file itself, kept, and a name that leads to nothing else; `None` where the system has none.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn pinned(spot: &Spot) -> Result<Option<(OwnedFd, PathBuf)>, Errno> {
+    use rustix::fs::OFlags;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&spot.directory, &spot.name, flags, Mode::empty())?;
     if !is_socket(&rustix::fs::fstat(&file)?) {
@@ -249,11 +251,16 @@ pub fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == rustix::process::geteuid().as_raw()
 }
 
+/// The other end sends no more.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const ENDED: PollFlags = PollFlags::RDHUP;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const ENDED: PollFlags = PollFlags::HUP;
+
 /// Whether the other end has gone. Asks the system.
 pub fn is_gone(stream: &UnixStream) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+    let mut fds = [PollFd::new(stream, ENDED)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    let gone = ENDED | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     poll(&mut fds, Some(&now)).is_ok_and(|n| n > 0) && fds[0].revents().intersects(gone)
 }
