@@ -88,7 +88,7 @@ fn round(path: &Path, own: &str, known: &mut Option<u32>) -> Result<Result<(), S
     for _ in 0..4 {
         let reader = held.read()?;
         for i in 0..OBJECTS {
-            let bytes = reader.get(&format!("o{i}"))?.unwrap_or_default();
+            let bytes = reader.get(format!("o{i}"))?.unwrap_or_default();
             if bytes.len() < 4 {
                 return Ok(Err(format!("o{i} has {} bytes", bytes.len())));
             }
