@@ -65,6 +65,9 @@ impl Args {
     }
 }
 
+/// A writer's checkpoints may pass the state of an object this long before all of it is read.
+const LONG: u64 = 16 << 20;
+
 /// Copies the bytes; a range must lie inside the object.
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
@@ -73,8 +76,14 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(outlet) = &outlet {
         outlet.refuse_own(&store)?;
     }
-    let reader = open::reader(&store, args.collection.as_deref())?;
-    let object = reader.open(name::key(&args.name))?;
+    let mut reader = open::reader(&store, args.collection.as_deref())?;
+    let mut object = reader.open(name::key(&args.name))?;
+    if object.size() >= LONG
+        && let Some(held) = open::hold(&args.store)
+    {
+        reader = open::reader(&held, args.collection.as_deref())?;
+        object = reader.open(name::key(&args.name))?;
+    }
     let range = inside(args, object.size())?;
     match outlet {
         None => {

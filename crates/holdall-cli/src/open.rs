@@ -32,7 +32,7 @@ pub fn held(path: &Path) -> Outcome<Store> {
 }
 
 /// A held snapshot; `None` if nobody holds one: reading goes on without.
-fn hold(path: &Path) -> Option<Store> {
+pub fn hold(path: &Path) -> Option<Store> {
     Client::connect(path).ok()??.hold(&Options::default()).ok()
 }
 

@@ -4,10 +4,11 @@
 //! standard streams, which are looked at before it is opened and before anything is printed, it is
 //! decided here, in the same way: by device and inode.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use holdall::{FileId, Result, Store};
@@ -58,8 +59,8 @@ pub fn refuse_output(store: &Store, path: &Path) -> Outcome {
     if let Ok(found) = fs::metadata(path) {
         refuse_written(store, &found, path)?;
     }
-    if is_log_place(store, path)? {
-        let what = format!("{} is the place of the store's log", path.display());
+    if let Some(what) = place(store, path)? {
+        let what = format!("{} is the place of the store's {what}", path.display());
         return Err(Failure::new(what, "give another file to write to"));
     }
     Ok(())
@@ -74,12 +75,23 @@ pub fn refuse_written(store: &Store, found: &Metadata, label: &Path) -> Outcome 
     Ok(())
 }
 
-/// Whether the store has its log at `path`, or will have it there.
-pub fn is_log_place(store: &Store, path: &Path) -> Result<bool> {
+/// What the store has at `path`, or will have there.
+pub fn place(store: &Store, path: &Path) -> Result<Option<&'static str>> {
     let (Some(name), Ok(dir)) = (path.file_name(), directory(path).metadata()) else {
-        return Ok(false);
+        return Ok(None);
     };
-    store.is_log_place(FileId::from_metadata(&dir), name)
+    place_in(store, FileId::from_metadata(&dir), name)
+}
+
+/// As [`place`], by a directory and a name in it.
+pub fn place_in(store: &Store, dir: FileId, name: &OsStr) -> Result<Option<&'static str>> {
+    if store.is_log_place(dir, name)? {
+        return Ok(Some("log"));
+    }
+    // The socket lies beside the log, and is named alike.
+    let Some(stem) = name.as_bytes().strip_suffix(b"-control") else { return Ok(None) };
+    let log = OsString::from_vec([stem, b"-log"].concat());
+    Ok(store.is_log_place(dir, &log)?.then_some("control socket"))
 }
 
 fn no_input(label: &Path) -> Failure {

@@ -112,11 +112,11 @@ fn make(dir: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The store's log could not be made where a directory is.
+/// The store's log, or its socket, could not be made where a directory is.
 fn refuse_directory(store: &Store, dir: &Path) -> Outcome {
     for part in dir.ancestors() {
-        if own::is_log_place(store, part)? {
-            let what = format!("{} is the place of the store's log", part.display());
+        if let Some(what) = own::place(store, part)? {
+            let what = format!("{} is the place of the store's {what}", part.display());
             return Err(Failure::new(what, "give another directory"));
         }
     }

@@ -99,7 +99,7 @@ impl<'s> Tree<'s> {
     fn go_down(&mut self, part: &OsStr, modes: &Dirs, above: usize) -> Result<(), Problem> {
         let path = self.path(self.way.len()).join(part);
         let fd = self.fd()?;
-        refuse_log_place(self.store, self.dir()?, part)?;
+        refuse_place(self.store, self.dir()?, part)?;
         let is_claimed = self.claim(part, &path)?;
         let dir = self.dir()?;
         let found = dir.find(part);
@@ -134,7 +134,7 @@ impl<'s> Tree<'s> {
         let fd = self.fd()?;
         let store = self.store;
         let dir = self.dir()?;
-        refuse_log_place(store, dir, name)?;
+        refuse_place(store, dir, name)?;
         if let Ok(found) = rustix::fs::statat(&fd, name, AtFlags::empty())
             && store.is_own_file(own::id(&found))?
         {
@@ -190,10 +190,10 @@ fn ended() -> Problem {
     Problem::This("the export has ended".into())
 }
 
-fn refuse_log_place(store: &Store, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
-    if store.is_log_place(dir.id, name)? {
-        let why = "the store's log belongs there: export into another directory";
-        return Err(Problem::This(why.into()));
+fn refuse_place(store: &Store, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
+    if let Some(what) = own::place_in(store, dir.id, name)? {
+        let why = format!("the store's {what} belongs there: export into another directory");
+        return Err(Problem::This(why));
     }
     Ok(())
 }

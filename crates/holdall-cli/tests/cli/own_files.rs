@@ -51,7 +51,13 @@ fn outputs_by_any_name_are_refused() {
         home.fails(&["get", "soft", "big", "-o", name], 1, says);
         home.fails(&["frag", "s", "--html", name], 1, says);
     }
+    for name in ["s-control", "dir/../s-control"] {
+        let says = "s-control is the place of the store's control socket: give another file";
+        home.fails(&["get", "s", "big", "-o", name], 1, says);
+        home.fails(&["frag", "soft", "--html", name], 1, says);
+    }
     assert!(fs::symlink_metadata(home.path("s-log")).is_err());
+    assert!(fs::symlink_metadata(home.path("s-control")).is_err());
     assert!(state(&home) == before);
     home.ok(&["get", "s", "big", "-o", "soft-log"]);
     home.ok(&["get", "s", "big", "-o", "dir/s-log"]);
