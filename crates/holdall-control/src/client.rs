@@ -91,6 +91,11 @@ impl Client {
         Err(self.lost(bad(format!("an answer to something else: {answer:?}"))))
     }
 
+    /// Answers come within this time from here on, or not at all.
+    pub(crate) fn wait_at_most(&self, limit: Duration) -> Result<()> {
+        self.frames.stream().set_read_timeout(Some(limit)).map_err(|e| self.lost(e))
+    }
+
     pub(crate) fn holds(&mut self) -> Result<bool> {
         match self.ask(&Ask::Holds {})? {
             Answer::Holds { holds } => Ok(holds),
@@ -269,7 +274,8 @@ fn lost(path: &Path, e: io::Error) -> Error {
         | io::ErrorKind::ConnectionReset => {
             io::Error::new(e.kind(), "it has ended, or closed the store")
         }
-        _ => e,
+        // Without a code: those are of the other's disk.
+        kind => io::Error::new(kind, e.to_string()),
     };
     Error::io(action, e)
 }

@@ -9,9 +9,29 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A connection that asks for nothing but pages of one state.
+/// A process that sends no page for so long is stopped: its snapshot then serves nobody.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection that asks for nothing but pages of one state; none once it has failed.
 #[derive(Debug)]
-struct Held(Mutex<Client>);
+struct Held(Mutex<Option<Client>>);
+
+impl Held {
+    /// Asks; after an answer that did not come the connection is used no more.
+    fn ask<T>(&self, ask: impl FnOnce(&mut Client) -> Result<T>) -> Result<T> {
+        let gone = || Error::SnapshotTooOld { age: Duration::ZERO };
+        let mut client = self.0.lock();
+        let answer = ask(client.as_mut().ok_or_else(gone)?);
+        answer.map_err(|e| match e {
+            // With the connection the snapshot is gone. Errors of the other's disk have a code.
+            Error::Io { source, .. } if source.raw_os_error().is_none() => {
+                *client = None;
+                gone()
+            }
+            other => other,
+        })
+    }
+}
 
 impl Client {
     /// Has the process hold a snapshot of the newest durable state, and opens it here, to be read for
@@ -25,21 +45,18 @@ impl Client {
             Answer::Held { lsn } => Lsn(lsn),
             other => return self.unexpected(&other),
         };
+        self.wait_at_most(PATIENCE)?;
         let (path, state) = (self.path.clone(), (self.store, lsn));
-        options.open_held(path, state, Arc::new(Held(Mutex::new(self))))
+        options.open_held(path, state, Arc::new(Held(Mutex::new(Some(self)))))
     }
 }
 
 impl Holder for Held {
     fn page(&self, page: PageNo, kind: u8) -> Result<Vec<u8>> {
-        self.0.lock().page(page.0, kind).map_err(|e| match e {
-            // With the process the snapshot is gone.
-            Error::Io { .. } => Error::SnapshotTooOld { age: Duration::ZERO },
-            other => other,
-        })
+        self.ask(|client| client.page(page.0, kind))
     }
 
     fn is_held(&self) -> bool {
-        self.0.lock().holds().unwrap_or(false)
+        self.ask(Client::holds).unwrap_or(false)
     }
 }
