@@ -52,6 +52,8 @@ fn or_other<'p>(
 ) -> Outcome<Writer<'p>> {
     let locked = match open(&Waiting::default()) {
         Err(Failure::Store(e @ Error::Locked { .. })) => e,
+        // What passes by itself, as a store in the making, is waited for too.
+        Err(_) if waiting.as_wait() != Wait::Not => return open(waiting).map(Writer::Own),
         opened => return opened.map(Writer::Own),
     };
     let wait = match waiting.as_wait() {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The number of this protocol. It rises with each change of any message.
 pub const PROTOCOL: u32 = 1;
 
-/// How a connection begins, from the one who asks.
+/// How a connection begins, from the client.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
