@@ -41,11 +41,44 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// Problems that are kept; the others are counted.
 const MOST_KEPT: usize = 1000;
 
+/// What one pass has found: the first problems, and how many more.
+#[derive(Debug, Default)]
+struct Found {
+    problems: Vec<Problem>,
+    more: u64,
+}
+
 #[derive(Debug, Default)]
 struct Shared {
     stop: bool,
-    problems: Vec<Problem>,
-    count: u64,
+    /// By the last pass that came to its end; known until the next does, too.
+    last: Found,
+    /// By the one under way.
+    now: Found,
+}
+
+impl Shared {
+    fn found(&mut self, problem: Problem) {
+        if self.now.problems.len() < MOST_KEPT {
+            self.now.problems.push(problem);
+        } else {
+            self.now.more += 1;
+        }
+    }
+
+    /// What only the last pass has found so far; what is at one place is one problem.
+    fn older(&self) -> impl Iterator<Item = &Problem> {
+        let again = |old: &Problem| self.now.problems.iter().any(|new| new.place == old.place);
+        self.last.problems.iter().filter(move |old| !again(old))
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        self.older().chain(&self.now.problems).cloned().collect()
+    }
+
+    fn count(&self) -> u64 {
+        (self.older().count() + self.now.problems.len()) as u64 + self.last.more.max(self.now.more)
+    }
 }
 
 type Both = Arc<(Mutex<Shared>, Condvar)>;
@@ -59,9 +92,10 @@ pub struct Scrubber {
 }
 
 impl Scrubber {
-    /// What is damaged, as the last pass or the one under way has found: the first 1,000.
+    /// What is damaged: what the last pass and the one under way have found, the first 1,000 of
+    /// each. What was mended is left out once a pass that no longer found it came to its end.
     pub fn problems(&self) -> Vec<Problem> {
-        self.shared.0.lock().problems.clone()
+        self.shared.0.lock().problems()
     }
 }
 
@@ -145,43 +179,30 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn run(&mut self) -> Result<ControlFlow<()>> {
-        self.shared.0.lock().count = 0;
+        self.shared.0.lock().now = Found::default();
         let options = VerifyOptions { data: false };
-        let store = self.store;
-        let (mut told, mut older) = (0, true);
+        let (store, mut told) = (self.store, 0);
         let walked = store.verify_once(&options, &mut |progress| {
             let more = progress.done.saturating_sub(told);
             told = progress.done.max(told);
             self.read(more)
         });
-        let mut note = |pass: &Self, problem: Problem| {
-            if std::mem::take(&mut older) {
-                pass.shared.0.lock().problems.clear();
-            }
-            pass.found(problem);
-        };
         let walked = match walked {
             Err(Error::Cancelled) => return Ok(ControlFlow::Break(())),
             walked => walked?,
         };
-        walked.report.problems.into_iter().for_each(|problem| note(self, problem));
-        let flow = self.large(&walked.large, &mut note)?;
+        walked.report.problems.into_iter().for_each(|problem| self.found(problem));
+        let flow = self.large(&walked.large)?;
         if flow.is_continue() {
-            if older {
-                self.shared.0.lock().problems.clear();
-                store.inner.scrubbed.found(0);
-            }
-            store.inner.scrubbed.passed();
+            let mut state = self.shared.0.lock();
+            state.last = std::mem::take(&mut state.now);
+            store.inner.scrubbed.passed(state.count());
         }
         Ok(flow)
     }
 
     /// Reads the large objects of these handle pages.
-    fn large(
-        &mut self,
-        pages: &BTreeSet<u32>,
-        note: &mut dyn FnMut(&Self, Problem),
-    ) -> Result<ControlFlow<()>> {
+    fn large(&mut self, pages: &BTreeSet<u32>) -> Result<ControlFlow<()>> {
         for page in pages {
             // What damage keeps from being found stands in the report of the structure.
             let Ok(Some(all)) = super::handles(self.store, *page) else { continue };
@@ -189,7 +210,7 @@ impl Pass<'_> {
                 match self.object(oid) {
                     Err(Error::Corrupt { place, detail }) => {
                         let place = format!("object {oid}: {place}");
-                        note(self, Problem { place, detail });
+                        self.found(Problem { place, detail });
                     }
                     // It is gone, or was replaced while it was read: the next pass has it.
                     Err(Error::NotFound(_) | Error::Dangling(_) | Error::SnapshotTooOld { .. }) => {
@@ -234,11 +255,8 @@ impl Pass<'_> {
     fn found(&self, problem: Problem) {
         Event::Damage { place: &problem.place, why: &problem.detail }.tell();
         let mut state = self.shared.0.lock();
-        state.count += 1;
-        self.store.inner.scrubbed.found(state.count);
-        if state.problems.len() < MOST_KEPT {
-            state.problems.push(problem);
-        }
+        state.found(problem);
+        self.store.inner.scrubbed.found(state.count());
     }
 
     /// After a read: keeps the pace, and says whether to go on.

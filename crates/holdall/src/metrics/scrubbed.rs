@@ -16,13 +16,14 @@ impl Scrubbed {
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// The last pass, or the one under way, has found this many problems.
+    /// This many problems are known.
     pub(crate) fn found(&self, problems: u64) {
         self.damage.store(problems, Relaxed);
     }
 
-    /// A pass came to its end.
-    pub(crate) fn passed(&self) {
+    /// A pass came to its end, with this many.
+    pub(crate) fn passed(&self, problems: u64) {
+        self.found(problems);
         self.passes.fetch_add(1, Relaxed);
     }
 
