@@ -14,6 +14,7 @@ use crate::import::Import;
 use crate::memory::Memory;
 use crate::options::{Common, Programs, Select};
 use crate::peer::Maker;
+use crate::scale::Scale;
 use crate::script::{PYTHON, Script, WEBDAV};
 use crate::workloads::{self, Stores, Workload, w8_open};
 use crate::{execute, stores};
@@ -55,6 +56,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Memory resident with a large store and one large object
     Memory(MemoryArgs),
+    /// Very many small objects; a terabyte of holes with a piece in each MiB
+    Scale(ScaleArgs),
     /// Instructions of single operations, by valgrind
     Instructions(Select),
     /// S3 servers: Holdall's, MinIO, versitygw, a bare handler
@@ -117,6 +120,15 @@ pub struct MemoryArgs {
     gb: u64,
 }
 
+/// Options of `scale`.
+#[derive(Debug, Clone, Args)]
+pub struct ScaleArgs {
+    #[command(flatten)]
+    select: Select,
+    #[command(flatten)]
+    scale: Scale,
+}
+
 /// Options of `s3`.
 #[derive(Debug, Clone, Args)]
 pub struct S3Args {
@@ -147,6 +159,8 @@ struct Own {
     trees: Vec<PathBuf>,
     #[arg(long, default_value_t = 0)]
     gb: u64,
+    #[command(flatten)]
+    scale: Scale,
     #[command(flatten)]
     programs: Programs,
     #[command(flatten)]
@@ -248,7 +262,7 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
 
 /// The contest called `id`; one between stores is held between those named.
 fn named<'a>(id: &str, makers: &'a [&'a dyn Maker], own: &Own) -> Result<Box<dyn Contest + 'a>> {
-    let Own { trees, gb, programs, sizes } = own;
+    let Own { trees, gb, scale, programs, sizes } = own;
     if let Some(phase) = Phase::ALL.into_iter().find(|phase| phase.id() == id) {
         return Ok(Box::new(Servers { phase, programs: programs.clone(), sizes: sizes.clone() }));
     }
@@ -259,6 +273,7 @@ fn named<'a>(id: &str, makers: &'a [&'a dyn Maker], own: &Own) -> Result<Box<dyn
         "edits" => Box::new(Edits),
         "import" => Box::new(Import { trees: trees.clone() }),
         "memory" => Box::new(Memory { gb: *gb }),
+        "scale" => Box::new(scale.clone()),
         "instructions" => Box::new(Instructions),
         "webdav" => Box::new(Script { what: &WEBDAV, programs: programs.clone() }),
         "python" => Box::new(Script { what: &PYTHON, programs: programs.clone() }),
@@ -272,6 +287,7 @@ fn own(command: &Command) -> Result<Own> {
     Ok(match command {
         Command::Import(args) => Own { trees: args.trees.clone(), ..none() },
         Command::Memory(args) => Own { gb: args.gb, ..none() },
+        Command::Scale(args) => Own { scale: args.scale.clone(), ..none() },
         Command::S3(args) => {
             Own { programs: args.programs.found()?, sizes: args.sizes.clone(), ..none() }
         }
@@ -300,6 +316,7 @@ fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
         Command::Edits(s) => (vec!["edits"], s),
         Command::Import(args) => (vec!["import"], &args.select),
         Command::Memory(args) => (vec!["memory"], &args.select),
+        Command::Scale(args) => (vec!["scale"], &args.select),
         Command::Instructions(s) => (vec!["instructions"], s),
         Command::S3(args) => {
             let wanted = |p: &Phase| args.phases.is_empty() || args.phases.contains(p);

@@ -21,6 +21,7 @@ mod memory;
 mod options;
 pub mod peer;
 pub mod product;
+mod scale;
 mod script;
 mod settings;
 pub mod stores;
