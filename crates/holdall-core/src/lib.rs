@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attributes;
+pub mod backup_stream;
 pub mod buddy;
 mod busy;
 pub mod bytes;
@@ -20,6 +21,7 @@ pub mod heap_placement;
 pub mod heap_record;
 pub mod image_node;
 pub mod log_format;
+pub mod mark;
 pub mod mutation;
 pub mod names_node;
 pub mod page;

@@ -225,6 +225,16 @@ pub enum Mutation {
     R53Resume,
     /// Rule 54: no number of a collection is used twice.
     R54Numbers,
+    /// Rule 60: the first change in place of a granule since the newest mark is noted.
+    R60Note,
+    /// Rule 60: a mark names the state before it.
+    R60Before,
+    /// Rule 61: what waits for a checkpoint comes from memory.
+    R61Memory,
+    /// Rule 61: a page that is newer in place comes from the snapshot.
+    R61Newer,
+    /// Rule 62: a restored store begins a lap ahead.
+    R62Ahead,
 }
 
 #[cfg(holdall_mutations)]

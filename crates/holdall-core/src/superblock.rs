@@ -4,6 +4,7 @@
 //! slot with the higher sequence number counts. Pure: reading, checking, writing bytes.
 
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
+use crate::mark::Mark;
 use crate::space_dir::SpaceLayout;
 use crate::{Error, Lsn, PageNo, Result, page};
 
@@ -20,7 +21,9 @@ pub const OLDEST: u32 = 3;
 /// Incompatible features this build knows.
 pub const KNOWN_INCOMPATIBLE: u64 = 0;
 /// Read-only-compatible features this build knows.
-pub const KNOWN_READ_ONLY: u64 = 0;
+pub const KNOWN_READ_ONLY: u64 = FEATURE_MARKS;
+/// Feature: the root page has marks of backups, and directories note changes in place since.
+const FEATURE_MARKS: u64 = 1;
 /// Checksum kind 1: CRC-32C.
 pub const CHECKSUM_CRC32C: u8 = 1;
 
@@ -47,6 +50,7 @@ const FLAGS: usize = 112;
 const UNIQUE: usize = 120;
 const VOLUME_PAGES: usize = 128;
 const SPACES: usize = 136;
+const STAMP: usize = 144;
 const ROOTS: usize = 208;
 const ROOT_COUNT: usize = 8;
 const ROOT_BYTES: usize = 16;
@@ -55,6 +59,15 @@ const FLAG_HOLES: u32 = 2;
 const ROOT_PAGE: u32 = 1;
 
 const _: () = assert!(ROOTS + ROOT_COUNT * ROOT_BYTES <= SLOT_BYTES);
+
+/// What a backup's file says it is a backup of. Whoever writes the store takes it away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// The mark that the store was given for it.
+    pub mark: Mark,
+    /// Milliseconds since 1970 UTC when it was taken.
+    pub time: u64,
+}
 
 /// What a superblock says. Field meanings and widths: docs/format.md.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +102,10 @@ pub struct Superblock {
     pub spaces: u32,
     /// Page of kind Root.
     pub root: PageNo,
+    /// The root page may have marks of backups.
+    pub marks: bool,
+    /// The file is a backup, as it was written.
+    pub stamp: Option<Stamp>,
 }
 
 impl Superblock {
@@ -102,6 +119,7 @@ impl Superblock {
         let mut b = vec![0; SLOT_BYTES];
         b[..8].copy_from_slice(&MAGIC);
         put_u32(&mut b, AT_VERSION, VERSION);
+        put_u64(&mut b, READ_ONLY, if self.marks { FEATURE_MARKS } else { 0 });
         b[STORE_ID..STORE_ID + 16].copy_from_slice(&self.store_id);
         put_u64(&mut b, INCARNATION, self.incarnation);
         put_u32(&mut b, EPOCH, self.epoch);
@@ -117,6 +135,10 @@ impl Superblock {
         put_u64(&mut b, UNIQUE, self.unique_ceiling);
         put_u64(&mut b, VOLUME_PAGES, self.volume_pages);
         put_u32(&mut b, SPACES, self.spaces);
+        if let Some(Stamp { mark, time }) = &self.stamp {
+            mark.encode(&mut b[STAMP..STAMP + Mark::BYTES]);
+            put_u64(&mut b, STAMP + Mark::BYTES, *time);
+        }
         put_u32(&mut b, ROOTS, ROOT_PAGE);
         put_u64(&mut b, ROOTS + 8, self.root.0);
         let crc = crate::checksum::crc(&b[BODY..]);
@@ -156,6 +178,9 @@ impl Superblock {
             volume_pages: u64_at(b, VOLUME_PAGES),
             spaces: u32_at(b, SPACES),
             root: PageNo(u64_at(b, ROOTS + 8)),
+            marks: u64_at(b, READ_ONLY) & FEATURE_MARKS != 0,
+            stamp: Mark::decode(&b[STAMP..STAMP + Mark::BYTES])
+                .map(|mark| Stamp { mark, time: u64_at(b, STAMP + Mark::BYTES) }),
         };
         sb.check()?;
         Ok(Some(sb))
@@ -249,6 +274,8 @@ mod tests {
             volume_pages: 20,
             spaces: 1,
             root: PageNo(4),
+            marks: true,
+            stamp: Some(Stamp { mark: Mark { id: [5; 16], lsn: Lsn(77) }, time: 1 }),
         }
     }
 

@@ -156,6 +156,14 @@ pub trait Disk: Send + Sync + Debug {
         Ok(None)
     }
 
+    /// What the system says of the file that holds the bytes; `None` of what is no file.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn metadata(&self) -> io::Result<Option<std::fs::Metadata>> {
+        Ok(None)
+    }
+
     /// Makes the disk at least `len` bytes long. The new bytes are zeros and have real blocks,
     /// so that writing them later needs no space. Never shrinks.
     ///

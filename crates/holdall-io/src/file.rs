@@ -256,6 +256,10 @@ impl Disk for FileDisk {
         Ok(Some(*self.id.get_or_init(|| id)))
     }
 
+    fn metadata(&self) -> io::Result<Option<std::fs::Metadata>> {
+        self.file.metadata().map(Some)
+    }
+
     fn grow(&self, len: u64) -> io::Result<()> {
         self.check_writable()?;
         check_len(len)?;

@@ -32,6 +32,7 @@ mod map;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod mapping;
 mod memory;
+mod new_file;
 mod open;
 mod opener;
 mod overlay;
@@ -48,6 +49,7 @@ pub use file::{Access, FileDisk};
 pub use file_storage::{FileStorage, Locked};
 pub use forks::{forks, watch_forks};
 pub use memory::{MemoryDisk, MemoryStorage};
+pub use new_file::NewFile;
 pub use opener::Opener;
 pub use overlay::{OverlayDisk, OverlayStorage};
 pub use room::{NoInodes, is_out_of_inodes, lacks_inodes_at};

@@ -166,6 +166,10 @@ impl Disk for OverlayDisk {
         self.base.as_ref().map_or(Ok(None), |base| base.file_id())
     }
 
+    fn metadata(&self) -> io::Result<Option<std::fs::Metadata>> {
+        self.base.as_ref().map_or(Ok(None), |base| base.metadata())
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.state.read().len)
     }

@@ -126,9 +126,10 @@
 //! # Layers
 //!
 //! From the bottom: log, cache, txn, space, page map, handle, heap, names, sharing, segment tree,
-//! object, engine, read, write, store, maintain; each knows those before it, and all are private.
+//! object, engine, read, write, store, maintain, backup; each knows those before it, and all are private.
 //! docs/design.md of the repository says why they are as they are.
 
+mod backup;
 mod cache;
 mod engine;
 mod handle;
@@ -150,11 +151,18 @@ mod txn;
 mod write;
 
 #[doc(hidden)]
+pub use backup::BackupSource;
+pub use backup::{
+    Backup, BackupId, BackupInfo, BackupPart, BackupProgress, BackupReport, RestoreReport, restore,
+};
+#[doc(hidden)]
 pub use cache::holder::Holder;
 pub use engine::catalog::DEFAULT_COLLECTION;
 pub use engine::key::Key;
 pub use engine::{GaveBack, Options, Tuning};
 pub use holdall_core::attributes::MTIME;
+#[doc(hidden)]
+pub use holdall_core::mark::Mark;
 pub use holdall_core::{Busy, Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::{FileId, Storage};
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};

@@ -77,6 +77,8 @@ fn superblock_and_log(out: &mut String) {
         volume_pages: 0x0808,
         spaces: 9,
         root: PageNo(0x0a0a),
+        marks: false,
+        stamp: None,
     };
     let _ = writeln!(out, "superblock slots at {:?}", superblock::SLOT_AT);
     annotate(

@@ -557,6 +557,13 @@ impl Pool {
         frames.map.get(&page.0).map(|frame| (frame.newest.lsn, frame.in_place))
     }
 
+    /// The kind of a page whose newest version is not in place; `None` of any other.
+    pub fn dirty_kind(&self, page: PageNo) -> Option<PageKind> {
+        let frames = self.shard(page).frames.read();
+        let frame = frames.map.get(&page.0).filter(|frame| frame.dirty())?;
+        page::kind(&frame.newest.bytes)
+    }
+
     /// Number of pages whose newest version is not in place.
     pub fn dirty_pages(&self) -> usize {
         self.dirty.load(Relaxed).max(0) as usize

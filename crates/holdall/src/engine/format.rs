@@ -201,11 +201,13 @@ fn superblock(options: &Options, fresh: &Fresh) -> Superblock {
         volume_pages: fresh.pages,
         spaces: 1,
         root: fresh.root,
+        marks: false,
+        stamp: None,
     }
 }
 
 /// An id that no other store has, from the system's random keys for hashing.
-fn draw_id() -> [u8; 16] {
+pub(crate) fn draw_id() -> [u8; 16] {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let mut id = [0; 16];
     for at in [0, 8] {

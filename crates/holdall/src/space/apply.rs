@@ -9,7 +9,7 @@
 //! written there, and no checkpoint is still about to do so.
 
 use super::spaces::directory;
-use super::{Lowering, SpaceTx};
+use super::{Lowering, SpaceTx, changes};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
@@ -47,6 +47,7 @@ pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
             uncount_segment(tx, run)?;
         }
     }
+    changes::note(tx, &layout, lsn)?;
     let root = tx.page(tx.root, PageKind::Root)?;
     Ok(root_page::spaces(&root))
 }
@@ -65,7 +66,9 @@ fn mark(
         let len = (run.end() - at).min(n - at % n);
         let mut dir = directory(tx, layout, space)?;
         dir.set_range((at % n) as u32, len as u32, allocated)?;
-        dir.note_change((at % n) as u32, len as u32, lsn)?;
+        if allocated {
+            dir.note_change((at % n) as u32, len as u32, lsn)?;
+        }
         at += len;
     }
     Ok(())

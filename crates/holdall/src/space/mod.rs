@@ -6,6 +6,7 @@
 
 mod allocator;
 mod apply;
+mod changes;
 mod checksums;
 mod compose;
 mod freed;

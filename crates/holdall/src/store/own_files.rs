@@ -3,9 +3,21 @@
 //! Owns no state. Files are recognised by device and inode, since many names may lead to one.
 
 use super::Store;
+use crate::read::Reader;
 use holdall_core::{Error, Result};
 use holdall_io::FileId;
 use std::ffi::OsStr;
+
+impl Reader {
+    /// What the system says of the store's file; `None` of what is no file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn file_metadata(&self) -> Result<Option<std::fs::Metadata>> {
+        let fail = |e| Error::io("asking for the store's file", e);
+        self.state.view.inner.storage.volume().metadata().map_err(fail)
+    }
+}
 
 impl Store {
     /// Whether `file` is the store's file or its log, whatever name, link or descriptor led to

@@ -25,6 +25,8 @@ pub(super) fn volume(disk: Arc<dyn Disk>, page_size: usize) -> Volume {
         volume_pages: 0,
         spaces: 0,
         root: PageNo(1),
+        marks: false,
+        stamp: None,
     };
     Volume::new(disk, superblock, None)
 }

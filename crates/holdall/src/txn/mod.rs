@@ -248,6 +248,11 @@ impl Pager {
         self.in_place_state(page).is_some_and(|(newest, in_place)| newest != in_place)
     }
 
+    /// The kind of a page whose newest version waits in memory for a checkpoint.
+    pub fn waiting_kind(&self, page: PageNo) -> Option<PageKind> {
+        self.pool.dirty_kind(page)
+    }
+
     /// Pages whose newest version is not in place.
     pub fn dirty_pages(&self) -> usize {
         self.pool.dirty_pages()

@@ -62,6 +62,11 @@ impl Snapshot {
         self.seen.pager.horizon.check(&self.registration)
     }
 
+    /// Whether all pages of this state lie in their places.
+    pub fn has_no_images(&self) -> bool {
+        self.images.is_empty()
+    }
+
     /// Where a page lies, if not in its place. Cost: none while no page lies elsewhere.
     ///
     /// # Errors

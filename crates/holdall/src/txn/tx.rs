@@ -239,6 +239,29 @@ impl PageTx {
         self.images != self.images_before
     }
 
+    /// Pages that it holds, but for its own images.
+    pub fn held_in_place(&self) -> impl Iterator<Item = PageNo> + '_ {
+        let here = self.pages.iter().filter(|(_, page)| page.own_image().is_none());
+        here.map(|(no, _)| PageNo(*no))
+    }
+
+    /// Runs of pages, new or never used before, that it has written in place and holds no more.
+    pub fn written_early(&self) -> impl Iterator<Item = PageRun> + '_ {
+        self.new.early()
+    }
+
+    /// Whether page `no` is to be another after the commit than before. Cost: it compares a page.
+    pub fn is_changed(&self, no: PageNo) -> bool {
+        let held = self.pages.get(&no.0).is_some_and(|page| !page.is_as_before());
+        held || self.new.is_early(no.0)
+    }
+
+    /// Pages of this kind that it holds.
+    pub fn of_kind(&self, kind: PageKind) -> Vec<PageNo> {
+        let of_kind = |(_, page): &(&u64, &TxPage)| page::kind(&page.now) == Some(kind);
+        self.pages.iter().filter(of_kind).map(|(no, _)| PageNo(*no)).collect()
+    }
+
     /// Whether it holds a copy of page `no`.
     pub fn holds(&self, no: PageNo) -> bool {
         self.pages.get(&no.0).is_some()

@@ -264,6 +264,8 @@ impl Volume {
         let mut current = self.superblock.lock();
         let mut next = current.newest.clone();
         change(&mut next);
+        // It is written: no longer what a backup wrote.
+        next.stamp = None;
         next.sequence = current.newest.sequence + 1;
         let other = !mutation::is(Mutation::R15Slot);
         let slot = SLOT_AT[if other { Superblock::slot_of(next.sequence) } else { 0 }];
@@ -313,6 +315,22 @@ impl Volume {
             }
             drop(slots);
             self.write_superblock(|sb| sb.holes = true)?;
+        }
+    }
+
+    /// Before the first mark of a backup: both slots say that there are marks. Cost: mostly nothing,
+    /// at most two superblocks.
+    ///
+    /// # Errors
+    /// As [`Volume::write_superblock`].
+    pub fn announce_marks(&self) -> Result<()> {
+        loop {
+            let slots = self.superblock.lock();
+            if slots.newest.marks && slots.older.as_ref().is_some_and(|older| older.marks) {
+                return Ok(());
+            }
+            drop(slots);
+            self.write_superblock(|sb| sb.marks = true)?;
         }
     }
 

@@ -44,6 +44,8 @@ pub fn superblock(data: &[u8]) {
         volume_pages: 20,
         spaces: 1,
         root: PageNo(4),
+        marks: false,
+        stamp: None,
     };
     let mut bytes = sb.encode();
     let sealed = input.u8() & 3 != 0;

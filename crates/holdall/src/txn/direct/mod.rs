@@ -133,6 +133,11 @@ impl NewData {
         }
     }
 
+    /// Runs of new pages written in place and no longer in memory.
+    pub(super) fn early(&self) -> impl Iterator<Item = PageRun> + '_ {
+        self.early.iter()
+    }
+
     /// Whether page `no` was written in place and is no longer in memory.
     pub(super) fn is_early(&self, no: u64) -> bool {
         self.early.pages() > 0 && self.early.contains(PageNo(no))

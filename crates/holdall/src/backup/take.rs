@@ -1,0 +1,337 @@
+//! Taking a backup.
+//!
+//! Owns: [`Backup`]: in what order a store is marked, a state opened and copied. If the state is given
+//! up meanwhile, the rest comes from a newer one, with what changed since the mark of what was
+//! copied before. So all of the backup is of the last of these states.
+
+use super::state::{Sink, State};
+use super::store_file::{self, StoreFile};
+use super::stream::{In, Out};
+use super::{BackupId, BackupProgress, now};
+use crate::engine::Options;
+use crate::maintain::{Progress, VerifyReport};
+use crate::read::Reader;
+use crate::store::Store;
+use crate::txn::io_error;
+use holdall_core::backup_stream::Head;
+use holdall_core::mark::{self, Mark};
+use holdall_core::superblock::Superblock;
+use holdall_core::{Error, Lsn, PageNo, Result};
+use holdall_io::{Disk, NewFile};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Bytes of a stream that are written at once.
+const AT_ONCE: usize = 1 << 20;
+
+/// Where the states of a backup come from.
+#[doc(hidden)]
+pub trait BackupSource {
+    /// Marks the newest state, as [`Store::mark_backup`]; `None` if the store can only be read.
+    ///
+    /// # Errors
+    /// As [`Store::mark_backup`].
+    fn mark(&mut self, forget: Option<[u8; 16]>) -> Result<Option<Mark>>;
+
+    /// The newest durable state.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    fn state(&mut self) -> Result<Reader>;
+}
+
+impl BackupSource for Store {
+    fn mark(&mut self, forget: Option<[u8; 16]>) -> Result<Option<Mark>> {
+        if self.is_writable() { self.mark_backup(forget).map(Some) } else { Ok(None) }
+    }
+
+    fn state(&mut self) -> Result<Reader> {
+        self.read()
+    }
+}
+
+/// What a backup came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// Its number; `None` if no increment can build on it.
+    pub id: Option<BackupId>,
+    /// Bytes of pages that the store has in use.
+    pub in_use: u64,
+    /// Bytes of pages that were copied.
+    pub copied: u64,
+    /// The check of the backup, if it was asked for and the backup is a store.
+    pub verified: Option<VerifyReport>,
+}
+
+/// How a backup is taken.
+///
+/// ```
+/// use holdall::{Backup, Store};
+/// # let dir = std::env::temp_dir().join(format!("holdall-backup-{}", std::process::id()));
+/// # let _ = std::fs::remove_dir_all(&dir);
+/// # std::fs::create_dir_all(&dir).unwrap();
+/// let mut store = Store::create(dir.join("photos.holdall"))?;
+/// store.write(|tx| tx.put("a", b"1"))?;
+/// let whole = dir.join("monday.holdall");
+/// Backup::new().to_file(&mut store, &whole, &mut |_| std::ops::ControlFlow::Continue(()))?;
+/// store.write(|tx| tx.put("b", b"2"))?;
+/// let base = holdall::BackupInfo::read(&whole)?.id.unwrap();
+/// let more = dir.join("tuesday.increment");
+/// Backup::new().base(base).to_file(&mut store, &more, &mut |_| std::ops::ControlFlow::Continue(()))?;
+/// let parts = [whole.into(), more.into()];
+/// holdall::restore(dir.join("again"), parts, &mut |_| std::ops::ControlFlow::Continue(()))?;
+/// assert_eq!(Store::open(dir.join("again"))?.get("b")?.unwrap(), b"2");
+/// # drop(store);
+/// # std::fs::remove_dir_all(&dir).unwrap();
+/// # Ok::<(), holdall::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub struct Backup {
+    base: Option<BackupId>,
+    forget: Option<BackupId>,
+    verify: bool,
+}
+
+impl Default for Backup {
+    fn default() -> Self {
+        Self { base: None, forget: None, verify: true }
+    }
+}
+
+impl Backup {
+    /// A whole backup that is verified.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An increment: only what changed since the backup of this number.
+    pub fn base(mut self, base: BackupId) -> Self {
+        self.base = Some(base);
+        self
+    }
+
+    /// The store need not remember this backup any more: no increment will build on it.
+    pub fn forget(mut self, backup: BackupId) -> Self {
+        self.forget = Some(backup);
+        self
+    }
+
+    /// Whether the backup is read once more and held against its checksums; a whole one that is a
+    /// store is verified as [`Store::verify`] does. Default: yes.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Takes a backup into a new file at `path`, while the store is being written: a whole one as the
+    /// file of a store, which can be opened, an increment as a stream. Its name appears once it is
+    /// whole, verified and durable. Cost: reads what it copies once, and the part of it that
+    /// is written meanwhile once more; a checkpoint is not needed.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if something has that name; [`Error::NotFound`] if the store does not remember
+    /// the base: it is of another store, or of another history of this one, or 128 backups were
+    /// taken since; [`Error::Corrupt`] naming what is damaged; [`Error::Cancelled`] if
+    /// `progress` ended it; [`Error::Full`], [`Error::Io`]. Then there is no such file.
+    pub fn to_file(
+        self,
+        source: &mut dyn BackupSource,
+        path: impl AsRef<Path>,
+        progress: BackupProgress<'_>,
+    ) -> Result<BackupReport> {
+        let path = path.as_ref();
+        let failed = |e| new_file_error(path, e);
+        let new = NewFile::begin(path).map_err(failed)?;
+        let mut report = match self.base {
+            Some(_) => self.increment_to(source, &new, progress)?,
+            None => self.whole_to(source, &new, progress)?,
+        };
+        let like = source.state()?.file_metadata()?;
+        if let Some(checked) = report.verified.as_mut().filter(|checked| !checked.is_sound()) {
+            let first = checked.problems.first();
+            let text = first.map_or_else(String::new, ToString::to_string);
+            return Err(Error::corrupt("the backup", text));
+        }
+        new.publish(like.as_ref()).map_err(failed)?;
+        Ok(report)
+    }
+
+    fn whole_to(
+        self,
+        source: &mut dyn BackupSource,
+        new: &NewFile,
+        progress: BackupProgress<'_>,
+    ) -> Result<BackupReport> {
+        let disk = new.disk().map_err(|e| io_error("making the backup", e))?;
+        let mut taken = self.begin(source)?;
+        let mut file = StoreFile::new(&disk, taken.head.page_size);
+        let sb = taken.copy(source, &mut file, progress)?;
+        file.finish(&sb)?;
+        disk.sync().map_err(|e| io_error("syncing the backup", e))?;
+        let verified = match self.verify {
+            true => Some(Options::default().open_read_only(new.path())?.verify()?),
+            false => None,
+        };
+        Ok(BackupReport { verified, ..taken.report() })
+    }
+
+    fn increment_to(
+        self,
+        source: &mut dyn BackupSource,
+        new: &NewFile,
+        progress: BackupProgress<'_>,
+    ) -> Result<BackupReport> {
+        let to = BufWriter::with_capacity(AT_ONCE, new.file());
+        let report = self.to_stream(source, to, progress)?;
+        if self.verify {
+            let name = "the backup";
+            let file = File::open(new.path()).map_err(|e| Error::io("reading the backup", e))?;
+            In::new(BufReader::with_capacity(AT_ONCE, file), name)?.copy(&mut Nowhere)?;
+        }
+        Ok(report)
+    }
+
+    /// Takes a backup as a stream, whole or an increment.
+    ///
+    /// # Errors
+    /// As [`Backup::to_file`].
+    pub fn to_stream(
+        self,
+        source: &mut dyn BackupSource,
+        to: impl Write,
+        progress: BackupProgress<'_>,
+    ) -> Result<BackupReport> {
+        let mut taken = self.begin(source)?;
+        let mut out = Out::new(to, &taken.head)?;
+        let sb = taken.copy(source, &mut out, progress)?;
+        out.finish(&sb)?;
+        Ok(taken.report())
+    }
+
+    /// Marks the store. The base is looked for first: what is refused leaves no mark.
+    fn begin(self, source: &mut dyn BackupSource) -> Result<Taken> {
+        let reader = source.state()?;
+        let known = marks(&reader)?;
+        let base = self.base.map(|id| {
+            let found = known.iter().find(|mark| mark.id == id.0).copied();
+            found.ok_or_else(|| {
+                Error::NotFound(format!(
+                    "backup {id} among those that the store remembers: it is of another store or \
+                     history, or 128 were taken since; take a whole one"
+                ))
+            })
+        });
+        let base = base.transpose()?;
+        let mark = source.mark(self.forget.map(|id| id.0))?;
+        let sb = reader.state.view.inner.pager.volume.superblock();
+        let head = Head {
+            store_id: sb.store_id,
+            page_size: sb.page_size,
+            space_pages: sb.space_pages,
+            base,
+            mark,
+            time: now(),
+        };
+        Ok(Taken { head, done: Vec::new(), in_use: 0, copied: 0 })
+    }
+}
+
+fn new_file_error(path: &Path, e: std::io::Error) -> Error {
+    match e.kind() {
+        std::io::ErrorKind::AlreadyExists => Error::Exists(path.display().to_string()),
+        _ => io_error(format!("making {}", path.display()), e),
+    }
+}
+
+fn marks(reader: &Reader) -> Result<Vec<Mark>> {
+    let state = State::new(&reader.state)?;
+    mark::all(&state.root, reader.state.view.inner.root)
+}
+
+/// A backup under way.
+struct Taken {
+    head: Head,
+    /// Granules copied, of each space.
+    done: Vec<u32>,
+    in_use: u64,
+    copied: u64,
+}
+
+impl Taken {
+    fn report(&self) -> BackupReport {
+        let id = self.head.mark.map(|mark| BackupId(mark.id));
+        BackupReport { id, in_use: self.in_use, copied: self.copied, verified: None }
+    }
+
+    /// Copies all pages. Returns the superblock of the state that they make.
+    fn copy(
+        &mut self,
+        source: &mut dyn BackupSource,
+        sink: &mut dyn Sink,
+        progress: BackupProgress<'_>,
+    ) -> Result<Superblock> {
+        loop {
+            let reader = source.state()?;
+            let mut state = State::new(&reader.state)?;
+            match self.copy_state(&mut state, sink, progress) {
+                // What was copied counts: of it only what changed since the mark is copied again.
+                Err(Error::SnapshotTooOld { .. }) if self.head.mark.is_some() => {}
+                Err(e) => return Err(e),
+                Ok(()) => return store_file::superblock(&state, self.head.mark, self.head.time),
+            }
+        }
+    }
+
+    fn copy_state(
+        &mut self,
+        state: &mut State<'_>,
+        sink: &mut dyn Sink,
+        progress: BackupProgress<'_>,
+    ) -> Result<()> {
+        let (total, _) = state.in_use()?;
+        self.in_use = total;
+        let (base, own) =
+            (self.head.base.map(|mark| mark.lsn), self.head.mark.map(|mark| mark.lsn));
+        let mut counted = Counted { sink, copied: &mut self.copied };
+        let mut done = 0;
+        let mut tell = |bytes: u64| -> ControlFlow<()> {
+            done += bytes;
+            progress(Progress { done: done.min(total), total })
+        };
+        self.done.resize(state.spaces.max(self.done.len() as u32) as usize, 0);
+        for space in 0..state.spaces {
+            let reached = self.done[space as usize];
+            let since = |granule| -> Option<Lsn> { if granule < reached { own } else { base } };
+            let mut at = 0;
+            let copied = state.copy(space, (&since, &mut at), &mut counted, &mut tell);
+            self.done[space as usize] = reached.max(at);
+            copied?;
+        }
+        Ok(())
+    }
+}
+
+struct Counted<'s> {
+    sink: &'s mut dyn Sink,
+    copied: &'s mut u64,
+}
+
+impl Sink for Counted<'_> {
+    fn put(&mut self, first: PageNo, bytes: &[u8]) -> Result<()> {
+        *self.copied += bytes.len() as u64;
+        self.sink.put(first, bytes)
+    }
+}
+
+/// Where what is only checked goes.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&mut self, _: PageNo, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
