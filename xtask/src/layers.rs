@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
-pub const LAYERS: [&str; 19] = [
+pub const LAYERS: [&str; 20] = [
     "metrics",
     "prefetch",
     "log",
@@ -30,6 +30,7 @@ pub const LAYERS: [&str; 19] = [
     "write",
     "store",
     "maintain",
+    "backup",
 ];
 
 /// The server's layers from the bottom up. Doors that stand side by side know nothing of each other.

@@ -31,7 +31,7 @@ impl Mark {
         put_u64(to, 16, self.lsn.0);
     }
 
-    /// Reads one; `None` where there is none.
+    /// Reads one; `None` of zeros.
     pub fn decode(b: &[u8]) -> Option<Self> {
         let mut id = [0; 16];
         id.copy_from_slice(b.get(..16)?);

@@ -227,6 +227,8 @@ pub enum Mutation {
     R54Numbers,
     /// Rule 60: the first change in place of a granule since the newest mark is noted.
     R60Note,
+    /// Rule 60: and the first segment data of a checksum group.
+    R60Info,
     /// Rule 60: a mark names the state before it.
     R60Before,
     /// Rule 61: what waits for a checkpoint comes from memory.

@@ -12,9 +12,10 @@
 use crate::buddy::Run;
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
 use crate::space_dir::{INFO_FIXED, OWNER_BYTES, SpaceLayout};
-use crate::{Error, PageNo, Result, page};
+use crate::{Error, Lsn, PageNo, Result, page};
 
 const FIRST_PAGE: usize = page::HEADER;
+const LAST_CHANGE: usize = FIRST_PAGE + 8;
 const SUMS: usize = INFO_FIXED;
 
 /// View of an info page. Over `&mut [u8]` it also changes it. Pages are counted from the
@@ -50,6 +51,12 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
     /// The first page of the stretch.
     pub fn first_page(&self) -> PageNo {
         self.first
+    }
+
+    /// An upper bound of the first commit with segment data since the newest mark of a backup; an
+    /// earlier one if there was none since.
+    pub fn last_change(&self) -> Lsn {
+        Lsn(u64_at(self.bytes.as_ref(), LAST_CHANGE))
     }
 
     /// Pages of the stretch.
@@ -146,6 +153,11 @@ impl<'a> SpaceInfo<&'a mut [u8]> {
         bytes[page::HEADER..].fill(0);
         put_u64(bytes, FIRST_PAGE, first.0);
         Ok(Self { layout, first, pages: run.len, bytes })
+    }
+
+    /// Notes when segment data comes.
+    pub fn note_change(&mut self, lsn: Lsn) {
+        put_u64(self.bytes, LAST_CHANGE, lsn.0);
     }
 
     /// Sets the checksums of page `index`, one for each 4 KiB; leaves its owner.

@@ -60,7 +60,7 @@ const ROOT_PAGE: u32 = 1;
 
 const _: () = assert!(ROOTS + ROOT_COUNT * ROOT_BYTES <= SLOT_BYTES);
 
-/// What a backup's file says it is a backup of. Whoever writes the store takes it away.
+/// What a backup's file says it is a backup of. The first write of the store takes it away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// The mark that the store was given for it.

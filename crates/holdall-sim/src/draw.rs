@@ -74,6 +74,7 @@ impl Script {
             crate::collections::add(&mut script);
             crate::follow::add(&mut script);
             crate::held::add(&mut script);
+            crate::backup::add(&mut script);
         }
         script
     }

@@ -9,6 +9,7 @@
 //! Threads: one per run; the store is opened without threads of its own, so that the same
 //! script gives the same calls and the same bytes.
 
+mod backup;
 mod beside;
 mod check;
 mod clock;

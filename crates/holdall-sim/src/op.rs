@@ -74,6 +74,8 @@ pub enum Op {
     Follow(u8),
     /// Another process begins to hold a snapshot or reads one, by this number.
     Hold(u8),
+    /// Takes a backup, restores it and looks at it, by this number, while these are done.
+    Backup(u8, Vec<Op>),
     /// Compares the store with the model.
     Check,
     /// Crashes copies of the storage in several ways and opens them.

@@ -39,10 +39,11 @@ pub enum Actor {
     Spaces,
     Follower,
     Held,
+    Backup,
 }
 
 /// How many there are.
-pub const COUNT: usize = 26;
+pub const COUNT: usize = 27;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -309,6 +310,15 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42",
             "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42", "42",
+        ],
+    ),
+    row(
+        Actor::Backup,
+        "backup, increment",
+        ("Places, directories and info pages: it tells by their bytes what they are.", "Backup"),
+        &[
+            "61", "61", "60", "61", "60", "60", "61", "60", "61", "61", "61", "60", "61", "61",
+            "61", "62", "62", "61", "61", "61", "60", "61", "61", "61", "60", "61", "61",
         ],
     ),
 ];

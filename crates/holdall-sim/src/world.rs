@@ -4,6 +4,7 @@
 //! Invariants: `states[0]` is the newest state known to be durable, the others are deferred
 //! commits in order; `pending` is a commit that failed while it became durable.
 
+use crate::backup::Chain;
 use crate::check::Bad;
 use crate::clock;
 use crate::follow::Other;
@@ -47,6 +48,8 @@ pub(crate) struct World {
     pub(crate) other: Option<Other>,
     /// Snapshots held for other processes.
     pub(crate) held: Vec<Held>,
+    /// Backups taken, which nothing takes away.
+    pub(crate) backups: Chain,
     /// Objects that are being staged.
     pub(crate) staged: Vec<Staging>,
     pub(crate) ever: BTreeMap<Oid, u8>,
@@ -103,6 +106,7 @@ impl World {
             kept: Vec::new(),
             other: None,
             held: Vec::new(),
+            backups: Chain::default(),
             staged: Vec::new(),
             ever: BTreeMap::new(),
             versions: BTreeMap::new(),
@@ -286,6 +290,7 @@ impl World {
             }
             Op::Follow(n) => self.follow(*n)?,
             Op::Hold(n) => self.hold(*n)?,
+            Op::Backup(n, work) => self.around(Actor::Backup, |w| w.back_up(*n, work))?,
             Op::Check => self.check()?,
             Op::Probe(seed) => self.probe(*seed)?,
             Op::Damage(seed) => self.damage(*seed)?,

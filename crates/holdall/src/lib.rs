@@ -150,11 +150,11 @@ mod store;
 mod txn;
 mod write;
 
-#[doc(hidden)]
-pub use backup::BackupSource;
 pub use backup::{
     Backup, BackupId, BackupInfo, BackupPart, BackupProgress, BackupReport, RestoreReport, restore,
 };
+#[doc(hidden)]
+pub use backup::{BackupSource, restore_on};
 #[doc(hidden)]
 pub use cache::holder::Holder;
 pub use engine::catalog::DEFAULT_COLLECTION;

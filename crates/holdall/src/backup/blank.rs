@@ -3,20 +3,19 @@
 //! Owns: no state. Pages allocated for later are fresh in their page map: of the handle table, of heap
 //! files. An info page of a stretch without segment data is made anew before it is used.
 
-use super::state::State;
 use crate::engine::catalog::{Known, large, page_of};
 use crate::page_map::PageMap;
 use crate::read::state::ReadState;
 use holdall_core::collection_entry::{Entry, NumberKey, SMALL_OWNER};
 use holdall_core::page_map_node::{self as node, FRESH, Node};
-use holdall_core::space_dir::SpaceDir;
+use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{PageKind, PageNo, PageRead, PageRun, Result, RunSet};
 use std::ops::Bound;
 
 /// All such pages of a state. Cost: the nodes of the catalog, all directories, and the nodes of page
 /// maps that lead to such pages.
-pub(super) fn pages(state: &State<'_>) -> Result<RunSet> {
-    let (mut all, read) = (RunSet::default(), state.read);
+pub(super) fn pages(read: &ReadState, layout: &SpaceLayout, spaces: u32) -> Result<RunSet> {
+    let mut all = RunSet::default();
     let root = read.root();
     fresh(read, &root.handles.map, &mut all)?;
     let mut heap = |number, page| fresh(read, large(read, number, page)?.heap.map(), &mut all);
@@ -34,10 +33,10 @@ pub(super) fn pages(state: &State<'_>) -> Result<RunSet> {
         let (key, value) = entry?;
         heap(NumberKey::split(&key)?.0, page_of(&value)?)?;
     }
-    for space in 0..state.spaces {
-        let bytes = state.directory(space)?;
-        let dir = SpaceDir::open(state.layout, space, &*bytes)?;
-        for stretch in 0..state.layout.stretches() {
+    for space in 0..spaces {
+        let bytes = read.page(layout.dir_page(space), PageKind::SpaceDir)?;
+        let dir = SpaceDir::open(*layout, space, &*bytes)?;
+        for stretch in 0..layout.stretches() {
             let info = dir.info_page(stretch)?;
             if !info.is_none() && dir.segment_pages(stretch)? == 0 {
                 all.insert(PageRun::new(info, 1));

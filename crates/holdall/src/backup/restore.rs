@@ -2,16 +2,16 @@
 //!
 //! Owns: which part builds on which. Parts are given in any order; the first is whole.
 
+use super::info::{BackupId, BackupInfo, BackupProgress, First, first_bytes, no_backup};
 use super::state::{Sink, State};
 use super::store_file::{StoreFile, raised};
 use super::stream::In;
-use super::{BackupId, BackupInfo, BackupProgress, First, first_bytes, no_backup};
 use crate::engine::Options;
 use crate::maintain::{Progress, VerifyReport};
 use crate::txn::io_error;
-use holdall_core::superblock::Superblock;
+use holdall_core::superblock::{Stamp, Superblock};
 use holdall_core::{Error, Lsn, PageNo, Result};
-use holdall_io::{Disk, FileDisk, NewFile};
+use holdall_io::{Disk, NewFile};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -82,16 +82,7 @@ pub fn restore(
     let new = NewFile::begin(path).map_err(failed)?;
     let like = chain.first().and_then(|part| part.metadata.clone());
     let disk = new.disk().map_err(failed)?;
-    let mut to = Written { disk: &disk, file: None, bytes: 0, progress, ended: false };
-    let mut last = None;
-    for part in chain {
-        last = Some(part.copy(&mut to)?);
-    }
-    let sb = last.ok_or_else(|| Error::Invalid("a restore needs a backup".into()))?;
-    let (stamp, written) = (sb.stamp, to.bytes);
-    let sb = raised(Superblock { stamp: None, ..sb }, Lsn(0))?;
-    StoreFile::new(&disk, sb.page_size).finish(&sb)?;
-    disk.sync().map_err(failed)?;
+    let (stamp, written) = put_together(chain, &disk, progress)?;
     let verified = Options::default().open_read_only(new.path())?.verify()?;
     if let Some(problem) = verified.problems.first() {
         return Err(Error::corrupt("the restored store", problem.to_string()));
@@ -99,6 +90,35 @@ pub fn restore(
     new.publish(like.as_ref()).map_err(failed)?;
     let id = stamp.map(|stamp| BackupId(stamp.mark.id));
     Ok(RestoreReport { id, time: stamp.map_or(0, |stamp| stamp.time), written, verified })
+}
+
+/// As [`restore`](restore()), on any empty disk, which is not verified.
+///
+/// # Errors
+/// As [`restore`](restore()).
+#[doc(hidden)]
+pub fn restore_on(disk: &dyn Disk, parts: impl IntoIterator<Item = BackupPart>) -> Result<()> {
+    let chain = in_order(parts.into_iter().map(Part::open).collect::<Result<_>>()?)?;
+    put_together(chain, disk, &mut |_| ControlFlow::Continue(())).map(drop)
+}
+
+/// Makes a store of all parts. Returns of what backup it is, and the bytes of pages written.
+fn put_together(
+    chain: Vec<Part>,
+    disk: &dyn Disk,
+    progress: BackupProgress<'_>,
+) -> Result<(Option<Stamp>, u64)> {
+    let mut to = Written { disk, file: None, bytes: 0, progress, ended: false };
+    let mut last = None;
+    for part in chain {
+        last = Some(part.copy(&mut to)?);
+    }
+    let sb = last.ok_or_else(|| Error::Invalid("a restore needs a backup".into()))?;
+    let (stamp, written) = (sb.stamp, to.bytes);
+    let sb = raised(Superblock { stamp: None, ..sb }, Lsn(0))?;
+    StoreFile::new(disk, sb.page_size).finish(&sb)?;
+    disk.sync().map_err(|e| io_error("syncing the new store", e))?;
+    Ok((stamp, written))
 }
 
 /// A part that was looked at.
@@ -206,7 +226,7 @@ fn in_order(parts: Vec<Part>) -> Result<Vec<Part>> {
 
 /// The new file, and how far it is.
 struct Written<'d, 'p> {
-    disk: &'d FileDisk,
+    disk: &'d dyn Disk,
     file: Option<StoreFile<'d>>,
     bytes: u64,
     progress: BackupProgress<'p>,

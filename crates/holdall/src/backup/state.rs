@@ -1,7 +1,7 @@
 //! The pages that one state has in use, read in the order they lie in.
 //!
-//! Owns: [`State`]. Directories say which pages are in use, not what they are, so each is told by
-//! its bytes (rule 61). A page whose newest version waits for a checkpoint has a header, and comes
+//! Owns: [`State`]. Directories say which pages are in use, not what they are, so its bytes say
+//! it (rule 61). A page whose newest version waits for a checkpoint has a header, and comes
 //! from memory. In place, segment data has the checksums of its info page. All else has a header, with
 //! its own number or as an image; if it is newer than the state the snapshot has what was before.
 //! What is none of these was allocated for later and never used, or is damaged.
@@ -32,7 +32,7 @@ pub(super) trait Sink {
     fn put(&mut self, first: PageNo, bytes: &[u8]) -> Result<()>;
 }
 
-/// What is told while pages are copied.
+/// Who hears how far copying is.
 pub(super) type Tell<'t> = &'t mut dyn FnMut(u64) -> ControlFlow<()>;
 
 /// A state whose pages are copied.
@@ -53,7 +53,7 @@ pub(super) struct State<'a> {
 struct Sums {
     /// Space and number of the stretch.
     of: Option<(u32, u32)>,
-    /// The last commit that changed them: no segment data came later.
+    /// No segment data came after this commit, if that is after the base.
     lsn: Lsn,
     /// Nothing if it has no segment data.
     sums: Vec<u32>,
@@ -94,6 +94,12 @@ impl<'a> State<'a> {
 
     pub(super) fn pager(&self) -> &Pager {
         &self.read.view.inner.pager
+    }
+
+    /// Whether the state was given up.
+    pub(super) fn is_gone(&self) -> bool {
+        let snapshot = &self.read.snapshot;
+        snapshot.check().is_err() || self.pager().is_past(snapshot.lsn())
     }
 
     /// The directory of a space.
@@ -201,6 +207,10 @@ impl<'a> State<'a> {
         if self.layout.superblock_pages().map(u64::from).contains(&no.0) {
             return Ok(false);
         }
+        // Of a page that lies elsewhere nobody reads what is in its place.
+        if self.read.snapshot.image_of(no)?.is_some() {
+            return Ok(false);
+        }
         let found = match waiting {
             Some(kind) => self.before(no, kind)?,
             None => self.find(no, since, bytes)?,
@@ -289,8 +299,8 @@ impl<'a> State<'a> {
             return Ok(Sums { of, ..Sums::default() });
         }
         let info = self.read.snapshot.page(dir.info_page(stretch)?, PageKind::SpaceInfo)?;
-        let lsn = page::lsn(&info);
         let info = SpaceInfo::open(self.layout, space, stretch, &*info)?;
+        let lsn = info.last_change();
         let mut sums = vec![0; info.pages() as usize * self.layout.units()];
         let mut known = 0;
         while known < sums.len() {
@@ -316,7 +326,7 @@ impl<'a> State<'a> {
     fn is_blank(&mut self, no: PageNo) -> Result<bool> {
         let blank = match self.blank.take() {
             Some(blank) => blank,
-            None => blank::pages(self)?,
+            None => blank::pages(self.read, &self.layout, self.spaces)?,
         };
         Ok(self.blank.insert(blank).contains(no))
     }

@@ -4,10 +4,10 @@
 //! up meanwhile, the rest comes from a newer one, with what changed since the mark of what was
 //! copied before. So all of the backup is of the last of these states.
 
+use super::info::{BackupId, BackupProgress, now};
 use super::state::{Sink, State};
 use super::store_file::{self, StoreFile};
 use super::stream::{In, Out};
-use super::{BackupId, BackupProgress, now};
 use crate::engine::Options;
 use crate::maintain::{Progress, VerifyReport};
 use crate::read::Reader;
@@ -279,7 +279,8 @@ impl Taken {
             let mut state = State::new(&reader.state)?;
             match self.copy_state(&mut state, sink, progress) {
                 // What was copied counts: of it only what changed since the mark is copied again.
-                Err(Error::SnapshotTooOld { .. }) if self.head.mark.is_some() => {}
+                Err(Error::SnapshotTooOld { .. })
+                    if self.head.mark.is_some() && state.is_gone() => {}
                 Err(e) => return Err(e),
                 Ok(()) => return store_file::superblock(&state, self.head.mark, self.head.time),
             }

@@ -14,7 +14,7 @@ use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
-use holdall_core::{Error, Lsn, PageNo, PageRead, PageRun, PageWrite, Result, root_page};
+use holdall_core::{Error, Lsn, PageNo, PageRead, PageRun, PageWrite, Result, mark, root_page};
 use std::collections::BTreeMap;
 
 /// A piece of a new segment inside one stretch.
@@ -218,10 +218,16 @@ fn enter_pieces(
     pieces: &[StretchPiece],
 ) -> Result<()> {
     let units = layout.page_size() / super::UNIT;
+    let since = tx.with_page(tx.root, PageKind::Root, |root| Ok(mark::newest(root)))?;
+    let now = tx.pages.pager().log.next_commit_bound();
     tx.page_mut(info, PageKind::SpaceInfo)?;
     // It is there now; the checksums are lent meanwhile.
     let bytes = tx.pages.page_mut(info, PageKind::SpaceInfo)?;
     let mut info = SpaceInfo::open(*layout, stretch.space, stretch.number, bytes)?;
+    // The same bytes in a page used before have the same checksums: nothing else would tell.
+    if since.is_some_and(|since| info.last_change() <= since) && !mutation::is(Mutation::R60Info) {
+        info.note_change(now);
+    }
     for piece in pieces {
         let missing = || Error::page(piece.run.start, "checksums are missing");
         let new = tx.segments.get(&piece.segment).ok_or_else(missing)?;
