@@ -12,7 +12,7 @@ use std::path::Path;
 /// Documents and their budgets; a folder's files have it together.
 const BUDGETS: [(&str, usize); 21] = [
     // How to install it, on which systems, and what it does not do.
-    ("README.md", 760),
+    ("README.md", 765),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1320),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
@@ -37,11 +37,12 @@ const BUDGETS: [(&str, usize); 21] = [
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
     // `--wait` of each command; what readers see beside a writer; commands on a store open elsewhere.
-    ("docs/cli.md", 6440),
+    // Backups and restores.
+    ("docs/cli.md", 6650),
     // Whole ones and increments: what they cost and promise.
-    ("docs/backup.md", 430),
+    ("docs/backup.md", 450),
     // A protocol that others can speak.
-    ("docs/control.md", 780),
+    ("docs/control.md", 800),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
     // that S3 requests are dispatched on, with each header by its whole name, and what is refused
     // as readable in two ways. The user and the health check of the container; conditions of a
@@ -63,7 +64,7 @@ const BUDGETS: [(&str, usize); 21] = [
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups.
-const ALL: usize = 43_750;
+const ALL: usize = 44_050;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -4,6 +4,7 @@
 //! Owns: the list of subcommands. Each lives in its own file with its arguments and its
 //! `run`. Exit codes are in `failure.rs`; `docs/cli.md` is the reference for users.
 
+mod backup;
 mod below;
 mod checkpoint;
 mod cp;
@@ -86,6 +87,8 @@ enum Command {
     Defrag(defrag::Defrag),
     Compact(defrag::Compact),
     Checkpoint(checkpoint::Args),
+    Backup(backup::Args),
+    Restore(backup::RestoreArgs),
     Inspect(inspect::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
@@ -152,6 +155,8 @@ fn run(command: &Command) -> Outcome {
         Command::Defrag(args) => defrag::defrag(args),
         Command::Compact(args) => defrag::compact(args),
         Command::Checkpoint(args) => checkpoint::run(args),
+        Command::Backup(args) => backup::run(args),
+        Command::Restore(args) => backup::restore(args),
         Command::Inspect(args) => inspect::run(args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),

@@ -122,6 +122,17 @@ impl Conversation {
                 });
                 self.say(answer)
             }
+            Ask::Mark { forget } => {
+                let forget = forget.map(|Name(id)| id.try_into()).transpose();
+                let marked = match forget {
+                    Err(_) => Err(Error::Invalid("no number of a backup".into())),
+                    Ok(forget) => self.store.mark_backup(forget),
+                };
+                self.say(
+                    marked
+                        .map(|mark| Answer::Marked { id: Name(mark.id.to_vec()), lsn: mark.lsn.0 }),
+                )
+            }
             Ask::Holds {} => {
                 let holds = self.held.as_ref().is_some_and(Reader::is_live);
                 self.frames.say(&Answer::Holds { holds })

@@ -24,9 +24,10 @@
 //! ```
 //!
 //! Layers, from the bottom: bytes, frame, message with refusal; place, the socket's file; change;
-//! answer, a connection's end in the writer; listen; client; hold.
+//! answer, a connection's end in the writer; listen; client; hold; backup.
 
 mod answer;
+mod backup;
 mod bytes;
 mod change;
 mod client;
@@ -37,6 +38,7 @@ mod message;
 mod place;
 mod refusal;
 
+pub use backup::Elsewhere;
 pub use change::{Written, apply};
 pub use client::Client;
 pub use listen::Control;

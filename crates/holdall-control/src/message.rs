@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The number of this protocol. It rises with each change of any message.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// How a connection begins, from the client.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,6 +36,11 @@ pub struct Welcome {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
+    /// Mark the newest state for a backup.
+    Mark {
+        /// The number of a backup that need not be remembered any more.
+        forget: Option<Name>,
+    },
     /// Hold a snapshot of the newest durable state, instead of the one held before.
     Hold {},
     /// Send the page that the state held has in this place, as data.
@@ -199,6 +204,13 @@ impl Change {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Answer {
+    /// The newest state is marked.
+    Marked {
+        /// The mark's number.
+        id: Name,
+        /// The state before it.
+        lsn: u64,
+    },
     /// A snapshot is held, of the state at this LSN.
     Held {
         /// Which one.

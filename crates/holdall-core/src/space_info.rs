@@ -53,8 +53,8 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
         self.first
     }
 
-    /// An upper bound of the first commit with segment data since the newest mark of a backup; an
-    /// earlier one if there was none since.
+    /// The state before the first segment data since the newest mark of a backup; an earlier one if
+    /// there was none since.
     pub fn last_change(&self) -> Lsn {
         Lsn(u64_at(self.bytes.as_ref(), LAST_CHANGE))
     }

@@ -1,6 +1,7 @@
 //! Tests of the command `holdall` that run the real binary on temporary directories.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod backup;
 mod bad_input;
 mod changes;
 mod closed;

@@ -219,7 +219,8 @@ fn enter_pieces(
 ) -> Result<()> {
     let units = layout.page_size() / super::UNIT;
     let since = tx.with_page(tx.root, PageKind::Root, |root| Ok(mark::newest(root)))?;
-    let now = tx.pages.pager().log.next_commit_bound();
+    // After every mark that is there, before every later one.
+    let now = tx.pages.base();
     tx.page_mut(info, PageKind::SpaceInfo)?;
     // It is there now; the checksums are lent meanwhile.
     let bytes = tx.pages.page_mut(info, PageKind::SpaceInfo)?;

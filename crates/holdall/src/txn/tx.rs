@@ -239,6 +239,11 @@ impl PageTx {
         self.images != self.images_before
     }
 
+    /// The state that it begins from.
+    pub fn base(&self) -> Lsn {
+        self.base
+    }
+
     /// Pages that it holds, but for its own images.
     pub fn held_in_place(&self) -> impl Iterator<Item = PageNo> + '_ {
         let here = self.pages.iter().filter(|(_, page)| page.own_image().is_none());
