@@ -40,8 +40,8 @@ impl Open {
     fn raw(&self) -> UnixStream {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        say(&mut stream, r#"{"holdall_control":1}"#);
-        assert!(hear(&mut stream).unwrap().contains("\"holdall_control\":1"));
+        say(&mut stream, r#"{"holdall_control":2}"#);
+        assert!(hear(&mut stream).unwrap().contains("\"holdall_control\":2"));
         stream
     }
 }
@@ -341,8 +341,8 @@ fn what_is_not_understood_is_refused() {
         assert_eq!(hear(&mut stream), None);
     }
     let mut newer = UnixStream::connect(open.socket()).unwrap();
-    say(&mut newer, r#"{"holdall_control":2}"#);
-    assert!(hear(&mut newer).unwrap().contains("\"holdall_control\":1"));
+    say(&mut newer, r#"{"holdall_control":3}"#);
+    assert!(hear(&mut newer).unwrap().contains("\"holdall_control\":2"));
     assert_eq!(hear(&mut newer), None);
     open.store.write(|tx| tx.put("a", b"1")).unwrap();
 }

@@ -39,7 +39,7 @@ const SENT: [&[&str]; 8] = [
 
 fn framed(messages: &[&str]) -> Vec<u8> {
     let mut all = Vec::new();
-    for message in [r#"{"holdall_control":1}"#].iter().chain(messages) {
+    for message in [r#"{"holdall_control":2}"#].iter().chain(messages) {
         let (letter, bytes) = match message.strip_prefix('=') {
             Some(data) => (b'd', data),
             None => (b'm', *message),
