@@ -225,12 +225,12 @@ pub enum Mutation {
     R53Resume,
     /// Rule 54: no number of a collection is used twice.
     R54Numbers,
-    /// Rule 60: the first change in place of a granule since the newest mark is noted.
-    R60Note,
-    /// Rule 60: and the first segment data of a checksum group.
-    R60Info,
     /// Rule 60: a mark names the state before it.
     R60Before,
+    /// Rule 60: the first segment data of a checksum group since the newest mark is noted.
+    R60Info,
+    /// Rule 60: and the first change of a granule.
+    R60Note,
     /// Rule 61: what waits for a checkpoint comes from memory.
     R61Memory,
     /// Rule 61: a page that is newer in place comes from the snapshot.

@@ -455,17 +455,17 @@ pub const ALL: &[Entry] = &[
     ),
     usually(Mutation::R53Resume, "53-resume", "each emptying transaction notes what it left."),
     usually(Mutation::R54Numbers, "54-numbers", "no number of a collection is used twice."),
-    usually(
-        Mutation::R60Note,
-        "60-note",
-        "the first change of a granule since the newest mark is noted.",
-    ),
+    usually(Mutation::R60Before, "60-before", "a mark names the state before it."),
     usually(
         Mutation::R60Info,
         "60-info",
         "the first segment data of a checksum group since the newest mark is noted.",
     ),
-    usually(Mutation::R60Before, "60-before", "a mark names the state before it."),
+    usually(
+        Mutation::R60Note,
+        "60-note",
+        "the first change of a granule since the newest mark is noted.",
+    ),
     usually(Mutation::R61Memory, "61-memory", "what waits for a checkpoint comes from memory."),
     usually(
         Mutation::R61Newer,

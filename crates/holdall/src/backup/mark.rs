@@ -6,10 +6,11 @@ use crate::engine::{Inner, format};
 use crate::space::SpaceTx;
 use crate::store::Store;
 use crate::txn::Waiting;
+use holdall_core::bytes::put_u64;
 use holdall_core::mark::{self, Mark};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
-use holdall_core::{PageRead, PageWrite, Result};
+use holdall_core::{Lsn, PageRead, PageWrite, Result};
 use std::sync::Arc;
 
 impl Store {
@@ -45,7 +46,7 @@ fn mark(inner: &Arc<Inner>, forget: Option<[u8; 16]>) -> Result<Mark> {
     let late = mutation::is(Mutation::R60Before);
     let log = &inner.pager.log;
     let lsn = if late { log.next_commit_bound() } else { inner.pager.horizon.newest() };
-    let mark = Mark { id: format::draw_id(), lsn };
+    let mark = Mark { id: number(inner, lsn), lsn };
     let root = tx.root();
     let bytes = tx.page_mut(root, PageKind::Root)?;
     let mut marks = mark::all(bytes, root)?;
@@ -57,4 +58,11 @@ fn mark(inner: &Arc<Inner>, forget: Option<[u8; 16]>) -> Result<Mark> {
     inner.note_time();
     inner.after_commit()?;
     Ok(mark)
+}
+
+/// A number that no other mark has; where a test set the store's id, one that follows from it.
+fn number(inner: &Inner, lsn: Lsn) -> [u8; 16] {
+    let Some(mut id) = inner.options.tuning.store_id else { return format::draw_id() };
+    put_u64(&mut id, 0, lsn.0);
+    id
 }
