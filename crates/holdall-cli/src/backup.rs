@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use holdall::{
-    Backup, BackupInfo, BackupPart, BackupReport, BackupSource, Progress, RestoreReport, Wait,
+    Backup, BackupInfo, BackupPart, BackupReport, BackupSource, Progress, RestoreReport,
 };
 use holdall_control::Elsewhere;
 use serde_json::json;
@@ -61,7 +61,9 @@ pub fn run(args: &Args) -> Outcome {
         })?;
         backup = backup.base(base);
     }
-    if let Some(mut other) = other(&args.store, &args.waiting)? {
+    open::check(&args.store, true)?;
+    // What keeps from asking matters only if the store is in use, and the opening says that.
+    if let Ok(Some(mut other)) = Elsewhere::connect(&args.store) {
         return take(args, backup, &mut other);
     }
     let made = open::existing(&args.store, &args.waiting)?;
@@ -69,16 +71,6 @@ pub fn run(args: &Args) -> Outcome {
     let taken = take(args, backup, &mut store);
     drop(store);
     made.end(taken, |()| "the backup is made".to_owned())
-}
-
-/// The process that has the store open, if one has and answers.
-fn other(path: &Path, waiting: &Waiting) -> Outcome<Option<Elsewhere>> {
-    open::check(path, true)?;
-    match Elsewhere::connect(path) {
-        // Who waits for the store waits for that, too.
-        Err(_) if waiting.as_wait() != Wait::Not => Ok(None),
-        found => Ok(found?),
-    }
 }
 
 fn take(args: &Args, backup: Backup, source: &mut dyn BackupSource) -> Outcome {
