@@ -123,10 +123,11 @@ impl Conversation {
                 self.say(answer)
             }
             Ask::Mark { forget } => {
-                let forget = forget.map(|Name(id)| id.try_into()).transpose();
+                let forget =
+                    forget.into_iter().map(|Name(id)| id.try_into()).collect::<Result<Vec<_>, _>>();
                 let marked = match forget {
                     Err(_) => Err(Error::Invalid("no number of a backup".into())),
-                    Ok(forget) => self.store.mark_backup(forget),
+                    Ok(forget) => self.store.mark_backup(&forget),
                 };
                 self.say(
                     marked

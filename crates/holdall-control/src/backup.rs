@@ -26,8 +26,8 @@ impl Elsewhere {
 }
 
 impl BackupSource for Elsewhere {
-    fn mark(&mut self, forget: Option<[u8; 16]>) -> Result<Option<Mark>> {
-        let forget = forget.map(|id| Name(id.to_vec()));
+    fn mark(&mut self, forget: &[[u8; 16]]) -> Result<Option<Mark>> {
+        let forget = forget.iter().map(|id| Name(id.to_vec())).collect();
         match self.client.ask(&Ask::Mark { forget })? {
             Answer::Marked { id: Name(id), lsn } => {
                 let id =

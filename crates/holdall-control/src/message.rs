@@ -38,8 +38,8 @@ pub struct Welcome {
 pub enum Ask {
     /// Mark the newest state for a backup.
     Mark {
-        /// The number of a backup that need not be remembered any more.
-        forget: Option<Name>,
+        /// The numbers of backups that need not be remembered any more.
+        forget: Vec<Name>,
     },
     /// Hold a snapshot of the newest durable state, instead of the one held before.
     Hold {},

@@ -8,7 +8,10 @@ use crate::check::{self, Bad};
 use crate::op::Op;
 use crate::script::Script;
 use crate::world::{Outcome, World};
-use holdall::{Backup, BackupId, BackupPart, BackupSource, Error, Reader, Store, restore_on};
+use holdall::{
+    Backup, BackupHead, BackupId, BackupPart, BackupPieces, BackupSource, Error, Reached, Reader,
+    Store, restore_on,
+};
 use holdall_io::{MemoryStorage, Storage};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -23,6 +26,62 @@ const LONGEST: usize = 6;
 pub(crate) struct Chain {
     parts: Vec<Vec<u8>>,
     last: Option<BackupId>,
+    /// One that builds on the last and was broken off.
+    broken: Option<Pieces>,
+}
+
+/// What was kept of a backup that may be broken off.
+#[derive(Default)]
+struct Pieces {
+    head: Option<BackupHead>,
+    bytes: Vec<u8>,
+    pages: u64,
+    /// Where it can go on.
+    places: Vec<Place>,
+}
+
+/// Bytes and pages before a place in a backup.
+#[derive(Clone, Copy)]
+struct Place {
+    reached: Reached,
+    bytes: usize,
+    pages: u64,
+}
+
+impl BackupPieces for Pieces {
+    fn head(&mut self, head: &BackupHead) -> holdall::Result<()> {
+        self.head = Some(*head);
+        self.write(&head.encode(), 0)
+    }
+
+    fn write(&mut self, bytes: &[u8], pages: u64) -> holdall::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        self.pages += pages;
+        Ok(())
+    }
+
+    fn reached(&mut self, reached: Reached) -> holdall::Result<()> {
+        self.places.push(Place { reached, bytes: self.bytes.len(), pages: self.pages });
+        Ok(())
+    }
+}
+
+impl Pieces {
+    /// What is there of it if the last of it was lost; nothing if that is all.
+    fn broken_off(mut self, lost: usize) -> Option<Self> {
+        let left = self.places.len().saturating_sub(lost);
+        self.places.truncate(left);
+        let place = *self.places.last()?;
+        self.bytes.truncate(place.bytes);
+        self.pages = place.pages;
+        Some(self)
+    }
+
+    /// How it goes on.
+    fn resumed(&self) -> Option<Backup> {
+        let (head, place) = (self.head?, self.places.last()?);
+        Some(Backup::new().resume(head, place.reached, place.pages))
+    }
 }
 
 /// A store whose last snapshot for the backup is kept.
@@ -32,7 +91,7 @@ struct Kept {
 }
 
 impl BackupSource for Kept {
-    fn mark(&mut self, forget: Option<[u8; 16]>) -> holdall::Result<Option<holdall::Mark>> {
+    fn mark(&mut self, forget: &[[u8; 16]]) -> holdall::Result<Option<holdall::Mark>> {
         self.store.mark_backup(forget).map(Some)
     }
 
@@ -82,15 +141,22 @@ impl World {
         }
         let mut kept = Kept { store: self.store()?.clone(), reader: None };
         let (base, crashes) = (chain.last, self.report.crashes);
-        let backup = base.map_or_else(Backup::new, |base| Backup::new().base(base));
-        let (mut left, mut failure, mut bytes) = (work.iter(), None, Vec::new());
-        let taken = backup.to_stream(&mut kept, &mut bytes, &mut |_| {
+        let mut pieces = chain.broken.take().unwrap_or_default();
+        let goes_on = pieces.head.is_some();
+        let backup = pieces
+            .resumed()
+            .unwrap_or_else(|| base.map_or_else(Backup::new, |base| Backup::new().base(base)));
+        let (mut left, mut failure) = (work.iter(), None);
+        // Some are broken off on their way.
+        let mut granules = if n % 4 == 3 { usize::from(n / 4 % 8) } else { usize::MAX };
+        let taken = backup.to_pieces(&mut kept, &mut pieces, &mut |_| {
             if failure.is_none()
                 && let Some(op) = left.next()
             {
                 failure = self.play(op).err();
             }
-            ControlFlow::Continue(())
+            granules = granules.saturating_sub(1);
+            if granules == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if let Some(failure) = failure {
             return Err(format!("beside a backup: {failure}"));
@@ -98,23 +164,27 @@ impl World {
         let taken = match taken {
             // The life that it was of has ended.
             _ if self.report.crashes > crashes => {
+                chain.broken = pieces.broken_off(usize::from(n / 32));
                 self.backups = chain;
                 return Ok(());
             }
             Ok(taken) => taken,
             Err(e) => {
-                // What was there before stays good.
+                // What was there before stays good, and what was copied counts.
+                chain.broken = pieces.broken_off(usize::from(n / 32));
                 self.backups = chain;
                 return match e {
+                    Error::Cancelled if goes_on || !work.is_empty() => Ok(()),
+                    Error::Cancelled => self.made_durable("marked for a backup", Ok(())),
                     Error::SnapshotTooOld { .. } if self.may_expire() => Ok(()),
                     e => self.explain("a backup", e),
                 };
             }
         };
-        if work.is_empty() {
+        if work.is_empty() && !goes_on {
             self.made_durable("marked for a backup", Ok(()))?;
         }
-        chain.parts.push(bytes);
+        chain.parts.push(pieces.bytes);
         chain.last = taken.id;
         self.note(format!("backup {} of {} bytes", chain.parts.len(), taken.copied));
         let restored = self.compare(&chain, kept.reader)?;

@@ -154,7 +154,7 @@ pub use backup::{
     Backup, BackupId, BackupInfo, BackupPart, BackupProgress, BackupReport, RestoreReport, restore,
 };
 #[doc(hidden)]
-pub use backup::{BackupSource, restore_on};
+pub use backup::{BackupHead, BackupPieces, BackupSource, Reached, restore_on};
 #[doc(hidden)]
 pub use cache::holder::Holder;
 pub use engine::catalog::DEFAULT_COLLECTION;

@@ -15,14 +15,14 @@ use std::sync::Arc;
 
 impl Store {
     /// Marks the newest state for a backup, durably: the backup of this state or a later one can be
-    /// built on while the store remembers the mark, the newest 128. `forget`: one that nobody will
+    /// built on while the store remembers the mark, the newest 128. `forget`: those that nobody will
     /// build on any more. Cost: a durable commit of one page; at first two superblocks. Until
     /// another mark, the first change in each MiB costs 8 bytes in the log.
     ///
     /// # Errors
     /// As [`Store::write`].
     #[doc(hidden)]
-    pub fn mark_backup(&self, forget: Option<[u8; 16]>) -> Result<Mark> {
+    pub fn mark_backup(&self, forget: &[[u8; 16]]) -> Result<Mark> {
         mark(&self.inner, forget)
     }
 
@@ -38,7 +38,7 @@ impl Store {
     }
 }
 
-fn mark(inner: &Arc<Inner>, forget: Option<[u8; 16]>) -> Result<Mark> {
+fn mark(inner: &Arc<Inner>, forget: &[[u8; 16]]) -> Result<Mark> {
     inner.check_writable()?;
     // Builds that would change pages without noting it must leave the store alone.
     inner.pager.volume.announce_marks()?;
@@ -50,7 +50,7 @@ fn mark(inner: &Arc<Inner>, forget: Option<[u8; 16]>) -> Result<Mark> {
     let root = tx.root();
     let bytes = tx.page_mut(root, PageKind::Root)?;
     let mut marks = mark::all(bytes, root)?;
-    marks.retain(|old| forget.is_none_or(|forget| old.id != forget));
+    marks.retain(|old| !forget.contains(&old.id));
     mark::add(bytes, marks, mark);
     let (lsn, installed) = tx.commit()?;
     drop(installed);

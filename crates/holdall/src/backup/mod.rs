@@ -7,6 +7,7 @@
 mod blank;
 mod info;
 mod mark;
+mod pieces;
 mod restore;
 mod state;
 mod store_file;
@@ -14,5 +15,6 @@ mod stream;
 mod take;
 
 pub use info::{BackupId, BackupInfo, BackupProgress};
+pub use pieces::{BackupHead, BackupPieces, Reached};
 pub use restore::{BackupPart, RestoreReport, restore, restore_on};
 pub use take::{Backup, BackupReport, BackupSource};

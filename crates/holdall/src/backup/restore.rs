@@ -183,7 +183,7 @@ impl Part {
         let mut state = State::new(&reader.state)?;
         let mut go_on = |_| ControlFlow::Continue(());
         for space in 0..state.spaces {
-            state.copy(space, (&|_| None, &mut 0), to, &mut go_on)?;
+            state.copy(space, &|_| None, to, &mut go_on)?;
         }
         Ok(reader.state.view.inner.pager.volume.superblock())
     }

@@ -7,6 +7,7 @@
 //! What is none of these was allocated for later and never used, or is damaged.
 
 use super::blank;
+use super::pieces::Reached;
 use crate::read::state::ReadState;
 use crate::txn::Pager;
 use holdall_core::backup_stream::is_newer;
@@ -30,6 +31,14 @@ pub(super) trait Sink {
     /// # Errors
     /// Those of writing them.
     fn put(&mut self, first: PageNo, bytes: &[u8]) -> Result<()>;
+
+    /// Hears that all before this granule was put.
+    ///
+    /// # Errors
+    /// What kept from writing what was put.
+    fn reached(&mut self, _: Reached) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Who hears how far copying is.
@@ -128,7 +137,7 @@ impl<'a> State<'a> {
 
     /// Copies to `sink` what the granules of `space` from `from` on hold that changed since the
     /// state at `since`, or all that they hold. After each granule `tell` hears how many bytes were in
-    /// use there, and may end it. `done` is how far it came.
+    /// use there, and may end it.
     ///
     /// # Errors
     /// [`Error::SnapshotTooOld`]; [`Error::Corrupt`] naming a damaged page; [`Error::Cancelled`] if
@@ -136,15 +145,15 @@ impl<'a> State<'a> {
     pub(super) fn copy(
         &mut self,
         space: u32,
-        (since, done): (&dyn Fn(u32) -> Option<Lsn>, &mut u32),
+        since: &dyn Fn(u32) -> Option<Lsn>,
         sink: &mut dyn Sink,
         tell: Tell<'_>,
     ) -> Result<()> {
         let bytes = self.directory(space)?;
         let dir = SpaceDir::open(self.layout, space, &*bytes)?;
         let per = (GRANULE_BYTES / self.layout.page_size() as u64) as u32;
-        while *done < self.layout.granules() {
-            let (granule, first) = (*done, *done * per);
+        for granule in 0..self.layout.granules() {
+            let first = granule * per;
             let since = since(granule);
             let end = (first + per).min(self.layout.space_pages());
             let changed = match since {
@@ -159,7 +168,7 @@ impl<'a> State<'a> {
                 self.copy_run(run, since, sink)?;
             }
             let used = dir.count_allocated_in(first, end - first)?;
-            *done += 1;
+            sink.reached(Reached { space, granule: granule + 1 })?;
             if tell(u64::from(used) * self.layout.page_size() as u64).is_break() {
                 return Err(Error::Cancelled);
             }

@@ -3,64 +3,57 @@
 //! Owns: [`Out`], which writes one, and [`In`], which reads one and holds all of it against its
 //! checksums.
 
+use super::pieces::{BackupPieces, Reached};
 use super::state::Sink;
 use holdall_core::backup_stream::{
     self as format, FRAME_BYTES, Frame, HEAD_BYTES, Head, MOST_BYTES,
 };
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, PageNo, Result};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
-/// A stream being written.
-pub(super) struct Out<W> {
-    to: W,
+/// A stream being written, behind its head.
+pub(super) struct Out<'p> {
+    to: &'p mut dyn BackupPieces,
     page_size: usize,
     pages: u64,
-    bytes: u64,
 }
 
-impl<W: Write> Out<W> {
-    /// Writes the head.
+impl<'p> Out<'p> {
+    /// One in which there are `pages` pages already.
+    pub(super) fn new(to: &'p mut dyn BackupPieces, page_size: u32, pages: u64) -> Self {
+        Self { to, page_size: page_size as usize, pages }
+    }
+
+    /// Writes the end.
     ///
     /// # Errors
     /// Those of writing.
-    pub(super) fn new(to: W, head: &Head) -> Result<Self> {
-        let mut out = Self { to, page_size: head.page_size as usize, pages: 0, bytes: 0 };
-        out.write(&head.encode())?;
-        Ok(out)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.bytes += bytes.len() as u64;
-        self.to.write_all(bytes).map_err(|e| crate::txn::io_error("writing the backup", e))
-    }
-
-    /// Writes the end. Returns what it was written to, and the bytes of all.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub(super) fn finish(mut self, sb: &Superblock) -> Result<(W, u64)> {
+    pub(super) fn finish(self, sb: &Superblock) -> Result<()> {
         let slot = sb.encode();
         let sum = holdall_core::checksum::crc(&slot);
-        self.write(&Frame::End { pages: self.pages, sum }.encode())?;
-        self.write(&slot)?;
-        self.to.flush().map_err(|e| crate::txn::io_error("writing the backup", e))?;
-        Ok((self.to, self.bytes))
+        self.to.write(&Frame::End { pages: self.pages, sum }.encode(), 0)?;
+        self.to.write(&slot, 0)
     }
 }
 
-impl<W: Write> Sink for Out<W> {
+impl Sink for Out<'_> {
     fn put(&mut self, first: PageNo, bytes: &[u8]) -> Result<()> {
         let most = MOST_BYTES / self.page_size * self.page_size;
         let mut first = first.0;
         for part in bytes.chunks(most) {
-            self.write(&Frame::of_pages(PageNo(first), part, self.page_size).encode())?;
-            self.write(part)?;
             let count = (part.len() / self.page_size) as u64;
+            let head = Frame::of_pages(PageNo(first), part, self.page_size).encode();
+            self.to.write(&head, count)?;
+            self.to.write(part, 0)?;
             self.pages += count;
             first += count;
         }
         Ok(())
+    }
+
+    fn reached(&mut self, place: Reached) -> Result<()> {
+        self.to.reached(place)
     }
 }
 

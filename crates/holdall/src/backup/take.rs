@@ -5,6 +5,7 @@
 //! copied before. So all of the backup is of the last of these states.
 
 use super::info::{BackupId, BackupProgress, now};
+use super::pieces::{BackupHead, BackupPieces, Reached, Whole};
 use super::state::{Sink, State};
 use super::store_file::{self, StoreFile};
 use super::stream::{In, Out};
@@ -25,6 +26,8 @@ use std::path::Path;
 
 /// Bytes of a stream that are written at once.
 const AT_ONCE: usize = 1 << 20;
+/// States in a row that may be given up before they get further than the one before.
+const MOST_IDLE: u32 = 8;
 
 /// Where the states of a backup come from.
 #[doc(hidden)]
@@ -33,7 +36,7 @@ pub trait BackupSource {
     ///
     /// # Errors
     /// As [`Store::mark_backup`].
-    fn mark(&mut self, forget: Option<[u8; 16]>) -> Result<Option<Mark>>;
+    fn mark(&mut self, forget: &[[u8; 16]]) -> Result<Option<Mark>>;
 
     /// The newest durable state.
     ///
@@ -43,7 +46,7 @@ pub trait BackupSource {
 }
 
 impl BackupSource for Store {
-    fn mark(&mut self, forget: Option<[u8; 16]>) -> Result<Option<Mark>> {
+    fn mark(&mut self, forget: &[[u8; 16]]) -> Result<Option<Mark>> {
         if self.is_writable() { self.mark_backup(forget).map(Some) } else { Ok(None) }
     }
 
@@ -88,17 +91,18 @@ pub struct BackupReport {
 /// # std::fs::remove_dir_all(&dir).unwrap();
 /// # Ok::<(), holdall::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[must_use]
 pub struct Backup {
     base: Option<BackupId>,
-    forget: Option<BackupId>,
+    forget: Vec<[u8; 16]>,
+    resumed: Option<(BackupHead, Reached, u64)>,
     verify: bool,
 }
 
 impl Default for Backup {
     fn default() -> Self {
-        Self { base: None, forget: None, verify: true }
+        Self { base: None, forget: Vec::new(), resumed: None, verify: true }
     }
 }
 
@@ -116,7 +120,15 @@ impl Backup {
 
     /// The store need not remember this backup any more: no increment will build on it.
     pub fn forget(mut self, backup: BackupId) -> Self {
-        self.forget = Some(backup);
+        self.forget.push(backup.0);
+        self
+    }
+
+    /// Goes on with a backup that was broken off: of its stream there is the head, and all pieces
+    /// up to this place, with this many pages.
+    #[doc(hidden)]
+    pub fn resume(mut self, head: BackupHead, reached: Reached, pages: u64) -> Self {
+        self.resumed = Some((head, reached, pages));
         self
     }
 
@@ -185,9 +197,9 @@ impl Backup {
         new: &NewFile,
         progress: BackupProgress<'_>,
     ) -> Result<BackupReport> {
-        let to = BufWriter::with_capacity(AT_ONCE, new.file());
+        let (verify, to) = (self.verify, BufWriter::with_capacity(AT_ONCE, new.file()));
         let report = self.to_stream(source, to, progress)?;
-        if self.verify {
+        if verify {
             let name = "the backup";
             let file = File::open(new.path()).map_err(|e| Error::io("reading the backup", e))?;
             In::new(BufReader::with_capacity(AT_ONCE, file), name)?.copy(&mut Nowhere)?;
@@ -205,28 +217,47 @@ impl Backup {
         to: impl Write,
         progress: BackupProgress<'_>,
     ) -> Result<BackupReport> {
-        let mut taken = self.begin(source)?;
-        let mut out = Out::new(to, &taken.head)?;
+        let mut whole = Whole(to);
+        let report = self.to_pieces(source, &mut whole, progress)?;
+        whole.0.flush().map_err(|e| io_error("writing the backup", e))?;
+        Ok(report)
+    }
+
+    /// Takes a backup in pieces.
+    ///
+    /// # Errors
+    /// As [`Backup::to_file`]; those of `pieces`.
+    #[doc(hidden)]
+    pub fn to_pieces(
+        self,
+        source: &mut dyn BackupSource,
+        pieces: &mut dyn BackupPieces,
+        progress: BackupProgress<'_>,
+    ) -> Result<BackupReport> {
+        let mut taken = match self.resumed {
+            Some((head, reached, pages)) => Taken::go_on(source, head.0, reached, pages)?,
+            None => {
+                let taken = self.begin(source)?;
+                pieces.head(&BackupHead(taken.head))?;
+                taken
+            }
+        };
+        let mut out = Out::new(pieces, taken.head.page_size, taken.pages);
         let sb = taken.copy(source, &mut out, progress)?;
         out.finish(&sb)?;
         Ok(taken.report())
     }
 
     /// Marks the store. The base is looked for first: what is refused leaves no mark.
-    fn begin(self, source: &mut dyn BackupSource) -> Result<Taken> {
+    fn begin(&self, source: &mut dyn BackupSource) -> Result<Taken> {
         let reader = source.state()?;
         let known = marks(&reader)?;
         let base = self.base.map(|id| {
             let found = known.iter().find(|mark| mark.id == id.0).copied();
-            found.ok_or_else(|| {
-                Error::NotFound(format!(
-                    "backup {id} among those that the store remembers: it is of another store or \
-                     history, or 128 were taken since; take a whole one"
-                ))
-            })
+            found.ok_or_else(|| unknown(id))
         });
         let base = base.transpose()?;
-        let mark = source.mark(self.forget.map(|id| id.0))?;
+        let mark = source.mark(&self.forget)?;
         let sb = reader.state.view.inner.pager.volume.superblock();
         let head = Head {
             store_id: sb.store_id,
@@ -236,7 +267,7 @@ impl Backup {
             mark,
             time: now(),
         };
-        Ok(Taken { head, done: Vec::new(), in_use: 0, copied: 0 })
+        Ok(Taken::new(head))
     }
 }
 
@@ -247,6 +278,13 @@ fn new_file_error(path: &Path, e: std::io::Error) -> Error {
     }
 }
 
+fn unknown(id: BackupId) -> Error {
+    Error::NotFound(format!(
+        "backup {id} among those that the store remembers: it is of another store or history, or \
+         128 were taken since; take a whole one"
+    ))
+}
+
 fn marks(reader: &Reader) -> Result<Vec<Mark>> {
     let state = State::new(&reader.state)?;
     mark::all(&state.root, reader.state.view.inner.root)
@@ -255,13 +293,34 @@ fn marks(reader: &Reader) -> Result<Vec<Mark>> {
 /// A backup under way.
 struct Taken {
     head: Head,
-    /// Granules copied, of each space.
-    done: Vec<u32>,
+    /// What was copied.
+    reached: Reached,
     in_use: u64,
     copied: u64,
+    /// Pages that a run before copied.
+    pages: u64,
 }
 
 impl Taken {
+    fn new(head: Head) -> Self {
+        Self { head, reached: Reached::default(), in_use: 0, copied: 0, pages: 0 }
+    }
+
+    /// One that was broken off. The store must remember its mark: what changed since then in what was
+    /// copied is copied again.
+    fn go_on(
+        source: &mut dyn BackupSource,
+        head: Head,
+        reached: Reached,
+        pages: u64,
+    ) -> Result<Self> {
+        let mark = head.mark.ok_or_else(|| Error::Invalid("a backup without a mark".into()))?;
+        if !marks(&source.state()?)?.contains(&mark) {
+            return Err(unknown(BackupId(mark.id)));
+        }
+        Ok(Self { reached, pages, ..Self::new(head) })
+    }
+
     fn report(&self) -> BackupReport {
         let id = self.head.mark.map(|mark| BackupId(mark.id));
         BackupReport { id, in_use: self.in_use, copied: self.copied, verified: None }
@@ -274,13 +333,18 @@ impl Taken {
         sink: &mut dyn Sink,
         progress: BackupProgress<'_>,
     ) -> Result<Superblock> {
+        let mut idle = 0;
         loop {
             let reader = source.state()?;
             let mut state = State::new(&reader.state)?;
+            let before = self.reached;
             match self.copy_state(&mut state, sink, progress) {
                 // What was copied counts: of it only what changed since the mark is copied again.
                 Err(Error::SnapshotTooOld { .. })
-                    if self.head.mark.is_some() && state.is_gone() => {}
+                    if self.head.mark.is_some() && state.is_gone() && idle < MOST_IDLE =>
+                {
+                    idle = if self.reached > before { 0 } else { idle + 1 };
+                }
                 Err(e) => return Err(e),
                 Ok(()) => return store_file::superblock(&state, self.head.mark, self.head.time),
             }
@@ -297,20 +361,18 @@ impl Taken {
         self.in_use = total;
         let (base, own) =
             (self.head.base.map(|mark| mark.lsn), self.head.mark.map(|mark| mark.lsn));
-        let mut counted = Counted { sink, copied: &mut self.copied };
+        let first = self.reached;
+        let mut counted = Counted { sink, copied: &mut self.copied, reached: &mut self.reached };
         let mut done = 0;
         let mut tell = |bytes: u64| -> ControlFlow<()> {
             done += bytes;
             progress(Progress { done: done.min(total), total })
         };
-        self.done.resize(state.spaces.max(self.done.len() as u32) as usize, 0);
         for space in 0..state.spaces {
-            let reached = self.done[space as usize];
-            let since = |granule| -> Option<Lsn> { if granule < reached { own } else { base } };
-            let mut at = 0;
-            let copied = state.copy(space, (&since, &mut at), &mut counted, &mut tell);
-            self.done[space as usize] = reached.max(at);
-            copied?;
+            let since = |granule| -> Option<Lsn> {
+                if (Reached { space, granule }) < first { own } else { base }
+            };
+            state.copy(space, &since, &mut counted, &mut tell)?;
         }
         Ok(())
     }
@@ -319,12 +381,18 @@ impl Taken {
 struct Counted<'s> {
     sink: &'s mut dyn Sink,
     copied: &'s mut u64,
+    reached: &'s mut Reached,
 }
 
 impl Sink for Counted<'_> {
     fn put(&mut self, first: PageNo, bytes: &[u8]) -> Result<()> {
         *self.copied += bytes.len() as u64;
         self.sink.put(first, bytes)
+    }
+
+    fn reached(&mut self, place: Reached) -> Result<()> {
+        *self.reached = place.max(*self.reached);
+        self.sink.reached(*self.reached)
     }
 }
 
