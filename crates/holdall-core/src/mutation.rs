@@ -225,6 +225,8 @@ pub enum Mutation {
     R53Resume,
     /// Rule 54: no number of a collection is used twice.
     R54Numbers,
+    /// What changed in what was copied before a backup went on is not copied again.
+    R60Again,
     /// Rule 60: a mark names the state before it.
     R60Before,
     /// Rule 60: the first segment data of a checksum group since the newest mark is noted.

@@ -455,6 +455,11 @@ pub const ALL: &[Entry] = &[
     ),
     usually(Mutation::R53Resume, "53-resume", "each emptying transaction notes what it left."),
     usually(Mutation::R54Numbers, "54-numbers", "no number of a collection is used twice."),
+    usually(
+        Mutation::R60Again,
+        "60-again",
+        "what a backup copied before it went on is copied again where it changed since its mark.",
+    ),
     usually(Mutation::R60Before, "60-before", "a mark names the state before it."),
     usually(
         Mutation::R60Info,

@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::txn::io_error;
 use holdall_core::backup_stream::Head;
 use holdall_core::mark::{self, Mark};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, PageNo, Result};
 use holdall_io::{Disk, NewFile};
@@ -370,7 +371,11 @@ impl Taken {
         };
         for space in 0..state.spaces {
             let since = |granule| -> Option<Lsn> {
-                if (Reached { space, granule }) < first { own } else { base }
+                let again = Reached { space, granule } < first;
+                if again && mutation::is(Mutation::R60Again) {
+                    return Some(Lsn(u64::MAX));
+                }
+                if again { own } else { base }
             };
             state.copy(space, &since, &mut counted, &mut tell)?;
         }
