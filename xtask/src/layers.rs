@@ -49,7 +49,7 @@ const SERVER: [&[&str]; 11] = [
 ];
 
 /// The folder of each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 17] = [
     ("crates/holdall-io", &[]),
     ("crates/holdall-core", &[]),
     ("crates/holdall-testkit", &["holdall-io"]),
@@ -57,6 +57,7 @@ const CRATES: [(&str, &[&str]); 16] = [
     ("crates/holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
     ("crates/holdall-report", &["holdall"]),
     ("crates/holdall-control", &["holdall"]),
+    ("crates/holdall-bucket", &["holdall"]),
     ("crates/holdall-server", &["holdall", "holdall-control", "holdall-report"]),
     ("crates/holdall-object-store", &["holdall"]),
     ("crates/holdall-opendal", &["holdall"]),

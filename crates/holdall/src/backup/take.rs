@@ -44,6 +44,28 @@ pub trait BackupSource {
     /// # Errors
     /// As [`Store::read`].
     fn state(&mut self) -> Result<Reader>;
+
+    /// Whether an increment can build on this backup.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    fn remembers(&mut self, id: BackupId) -> Result<bool> {
+        Ok(marks(&self.state()?)?.iter().any(|mark| mark.id == id.0))
+    }
+}
+
+impl Reader {
+    /// The number of the store, as [`Store::id`].
+    #[doc(hidden)]
+    pub fn store_id(&self) -> [u8; 16] {
+        self.state.view.inner.pager.volume.superblock().store_id
+    }
+
+    /// The LSN of the newest commit that it sees.
+    #[doc(hidden)]
+    pub fn newest_commit(&self) -> u64 {
+        self.state.snapshot.lsn().0
+    }
 }
 
 impl BackupSource for Store {
@@ -68,6 +90,9 @@ pub struct BackupReport {
     pub copied: u64,
     /// The check of the backup, if it was asked for and the backup is a store.
     pub verified: Option<VerifyReport>,
+    /// The newest commit that is in it.
+    #[doc(hidden)]
+    pub state: Lsn,
 }
 
 /// How a backup is taken.
@@ -300,11 +325,14 @@ struct Taken {
     copied: u64,
     /// Pages that a run before copied.
     pages: u64,
+    /// What it is of, once all is copied.
+    state: Lsn,
 }
 
 impl Taken {
     fn new(head: Head) -> Self {
-        Self { head, reached: Reached::default(), in_use: 0, copied: 0, pages: 0 }
+        let reached = Reached::default();
+        Self { head, reached, in_use: 0, copied: 0, pages: 0, state: Lsn(0) }
     }
 
     /// One that was broken off. The store must remember its mark: what changed since then in what was
@@ -324,7 +352,8 @@ impl Taken {
 
     fn report(&self) -> BackupReport {
         let id = self.head.mark.map(|mark| BackupId(mark.id));
-        BackupReport { id, in_use: self.in_use, copied: self.copied, verified: None }
+        let (in_use, copied, state) = (self.in_use, self.copied, self.state);
+        BackupReport { id, in_use, copied, verified: None, state }
     }
 
     /// Copies all pages. Returns the superblock of the state that they make.
@@ -347,7 +376,10 @@ impl Taken {
                     idle = if self.reached > before { 0 } else { idle + 1 };
                 }
                 Err(e) => return Err(e),
-                Ok(()) => return store_file::superblock(&state, self.head.mark, self.head.time),
+                Ok(()) => {
+                    self.state = reader.state.snapshot.lsn();
+                    return store_file::superblock(&state, self.head.mark, self.head.time);
+                }
             }
         }
     }

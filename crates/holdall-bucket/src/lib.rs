@@ -1,0 +1,37 @@
+//! Backups of a Holdall store in a bucket: any S3-compatible one, or a directory.
+//!
+//! [`Bucket`] is a place that holds the backups of one store. [`Bucket::back_up`] adds a whole one, or
+//! only what changed since the newest; [`follow`] adds one every few seconds; [`Bucket::restore`]
+//! makes a store of any of them; [`Keep`] says which of them stay. See docs/backup.md.
+//!
+//! What lies there, under the prefix of the place:
+//!
+//! | object | what |
+//! |---|---|
+//! | `holdall.json` | what the place is for, and of which store |
+//! | `parts/BACKUP/PART` | a part of a backup's stream, some MiB |
+//! | `unfinished/BACKUP` | the head of a backup that has parts and is not whole yet |
+//! | `backups/NAME.json` | the parts of a whole backup; written last, and never over another |
+
+mod access;
+mod back_up;
+mod bucket;
+mod download;
+mod follow;
+mod keep;
+mod manifest;
+mod place;
+mod prune;
+mod restore;
+mod unfinished;
+mod upload;
+
+pub use access::Access;
+pub use back_up::{BackedUp, Base, Settings};
+pub use bucket::Bucket;
+pub use follow::{Event, Follow, follow};
+pub use keep::Keep;
+pub use manifest::Listed;
+pub use place::is_bucket;
+pub use prune::Pruned;
+pub use restore::Which;

@@ -1,0 +1,192 @@
+//! A backup's stream as objects of some MiB.
+//!
+//! Owns: where the stream is cut; the names of parts, which say what they cover, so that what is there of
+//! a backup that was broken off can be told from its parts alone. Some are written at a time.
+
+use crate::bucket::{Bucket, Client, Job};
+use crate::manifest::Part;
+use crate::unfinished;
+use bytes::Bytes;
+use holdall::{BackupHead, BackupId, BackupPieces, Error, Reached, Result};
+use std::collections::VecDeque;
+
+/// The folder of parts.
+pub(crate) const FOLDER: &str = "parts";
+/// What the name of the part ends with that has the stream's end.
+pub(crate) const LAST: &str = "-end";
+/// Least bytes of a part that is not the last.
+const PART_BYTES: usize = 8 << 20;
+/// Parts after which they become twice as large, up to eight times.
+const SAME_SIZE: usize = 1000;
+/// Most bytes on their way.
+const MOST_BYTES: usize = 64 << 20;
+/// Most requests at a time.
+const MOST_JOBS: usize = 4;
+
+/// What a part covers, as its name says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Covers {
+    /// Its place among the parts.
+    pub(crate) place: usize,
+    /// How far the stream had come before it, and after it.
+    pub(crate) from: Reached,
+    pub(crate) to: Reached,
+    /// Pages in it.
+    pub(crate) pages: u64,
+    /// CRC-32C of its bytes.
+    pub(crate) crc32c: u32,
+}
+
+impl Covers {
+    pub(crate) fn name(&self) -> String {
+        let Self { place, from, to, pages, crc32c } = self;
+        let (a, b, c, d) = (from.space, from.granule, to.space, to.granule);
+        format!("{place:06}-{a}.{b}-{c}.{d}-{pages}-{crc32c:08x}")
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        let mut parts = name.split('-');
+        let place = parts.next()?.parse().ok()?;
+        let mut reached = || {
+            let (space, granule) = parts.next()?.split_once('.')?;
+            Some(Reached { space: space.parse().ok()?, granule: granule.parse().ok()? })
+        };
+        let (from, to) = (reached()?, reached()?);
+        let pages = parts.next()?.parse().ok()?;
+        let crc32c = u32::from_str_radix(parts.next()?, 16).ok()?;
+        let known = Self { place, from, to, pages, crc32c };
+        (parts.next().is_none() && known.name() == name).then_some(known)
+    }
+}
+
+/// The name of a part of a backup in its place.
+pub(crate) fn name(id: BackupId, part: &str) -> String {
+    format!("{FOLDER}/{id}/{part}")
+}
+
+/// Writes parts.
+pub(crate) struct Upload<'b> {
+    bucket: &'b Bucket,
+    /// Whether each part is read once more.
+    verify: bool,
+    head: Option<BackupHead>,
+    parts: Vec<Part>,
+    buffer: Vec<u8>,
+    pages: u64,
+    from: Reached,
+    at: Reached,
+    jobs: VecDeque<(usize, Job<()>)>,
+    /// Whether the place knows that this backup is unfinished.
+    noted: bool,
+}
+
+impl<'b> Upload<'b> {
+    pub(crate) fn new(bucket: &'b Bucket, verify: bool) -> Self {
+        Self {
+            bucket,
+            verify,
+            head: None,
+            parts: Vec::new(),
+            buffer: Vec::new(),
+            pages: 0,
+            from: Reached::default(),
+            at: Reached::default(),
+            jobs: VecDeque::new(),
+            noted: false,
+        }
+    }
+
+    /// Goes on behind these parts.
+    pub(crate) fn behind(mut self, head: BackupHead, parts: Vec<Part>, at: Reached) -> Self {
+        (self.head, self.parts, self.from, self.at) = (Some(head), parts, at, at);
+        self.noted = true;
+        self
+    }
+
+    /// The head, once there is one.
+    pub(crate) fn head(&self) -> Option<BackupHead> {
+        self.head
+    }
+
+    fn id(&self) -> Result<BackupId> {
+        let id = self.head.and_then(|head| head.info().id);
+        id.ok_or_else(|| Error::Invalid("a store that can only be read has no increments".into()))
+    }
+
+    /// Sends what was written. `last`: with the end of the stream.
+    fn cut(&mut self, last: bool) -> Result<()> {
+        let bytes = Bytes::from(std::mem::take(&mut self.buffer));
+        let crc32c = crc_of(&bytes);
+        let (place, len) = (self.parts.len(), bytes.len());
+        let covers = Covers { place, from: self.from, to: self.at, pages: self.pages, crc32c };
+        (self.from, self.pages) = (self.at, 0);
+        let own = format!("{}{}", covers.name(), if last { LAST } else { "" });
+        let name = name(self.id()?, &own);
+        let part = Part { name: own, bytes: len as u64, crc32c };
+        self.parts.push(part);
+        let busy = |jobs: &VecDeque<(usize, Job<()>)>| jobs.iter().map(|(n, _)| n).sum::<usize>();
+        while self.jobs.len() >= MOST_JOBS || busy(&self.jobs) + len > MOST_BYTES {
+            let Some((_, job)) = self.jobs.pop_front() else { break };
+            self.bucket.join(job)?;
+        }
+        let work = send(self.bucket.client.clone(), name, bytes, self.verify);
+        self.jobs.push_back((len, self.bucket.start(work)?));
+        Ok(())
+    }
+
+    /// Waits until all is there. Returns the head, the parts, and whether it was noted as unfinished.
+    pub(crate) fn finish(mut self) -> Result<(BackupHead, Vec<Part>, bool)> {
+        if !self.buffer.is_empty() {
+            self.cut(true)?;
+        }
+        while let Some((_, job)) = self.jobs.pop_front() {
+            self.bucket.join(job)?;
+        }
+        let head = self.head.ok_or_else(|| Error::Invalid("a backup without a head".into()))?;
+        Ok((head, self.parts, self.noted))
+    }
+}
+
+impl BackupPieces for Upload<'_> {
+    fn head(&mut self, head: &BackupHead) -> Result<()> {
+        self.head = Some(*head);
+        self.id().map(drop)
+    }
+
+    fn write(&mut self, bytes: &[u8], pages: u64) -> Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        self.pages += pages;
+        Ok(())
+    }
+
+    fn reached(&mut self, place: Reached) -> Result<()> {
+        self.at = place;
+        if self.buffer.len() < PART_BYTES << (self.parts.len() / SAME_SIZE).min(3) {
+            return Ok(());
+        }
+        if !self.noted
+            && let Some(head) = &self.head
+        {
+            unfinished::note(self.bucket, head)?;
+            self.noted = true;
+        }
+        self.cut(false)
+    }
+}
+
+async fn send(client: Client, name: String, bytes: Bytes, verify: bool) -> Result<()> {
+    client.put(&name, bytes.clone()).await?;
+    if verify {
+        let found = client.get_if(&name).await?;
+        if found.as_ref() != Some(&bytes) {
+            let detail = "the server gives other bytes back than it was sent".into();
+            return Err(Error::Corrupt { place: name, detail });
+        }
+    }
+    Ok(())
+}
+
+/// CRC-32C.
+pub(crate) fn crc_of(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
+}
