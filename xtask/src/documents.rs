@@ -18,7 +18,7 @@ const BUDGETS: [(&str, usize); 21] = [
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops; scrubs;
     // what was tried at a scale.
-    ("docs/design.md", 4225),
+    ("docs/design.md", 4245),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
@@ -29,7 +29,7 @@ const BUDGETS: [(&str, usize); 21] = [
     // Images and scratch: six rules; five of collections, one of spaces; readers beside a writer, and
     // states that it holds.
     // Three rules of backups.
-    ("docs/recovery.md", 5270),
+    ("docs/recovery.md", 5280),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     // Nine mechanisms in the table of pairs.
     ("docs/testing.md", 3425),
@@ -38,9 +38,9 @@ const BUDGETS: [(&str, usize); 21] = [
     // print alike. Inspection as JSON, and of what copies share; times of objects.
     // `--wait` of each command; what readers see beside a writer; commands on a store open elsewhere.
     // Backups and restores.
-    ("docs/cli.md", 6650),
+    ("docs/cli.md", 6950),
     // Whole ones and increments: what they cost and promise.
-    ("docs/backup.md", 450),
+    ("docs/backup.md", 1020),
     // A protocol that others can speak.
     ("docs/control.md", 800),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
@@ -64,7 +64,7 @@ const BUDGETS: [(&str, usize); 21] = [
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups.
-const ALL: usize = 44_050;
+const ALL: usize = 44_990;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

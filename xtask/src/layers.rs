@@ -68,6 +68,7 @@ const CRATES: [(&str, &[&str]); 17] = [
             "holdall-io",
             "holdall-core",
             "holdall",
+            "holdall-bucket",
             "holdall-control",
             "holdall-report",
             "holdall-server",

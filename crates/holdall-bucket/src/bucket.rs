@@ -19,6 +19,16 @@ const THREADS: usize = 2;
 /// Most of a server's answer in an error, in characters.
 const MOST_TOLD: usize = 300;
 
+/// What servers and directories say that have no room.
+const FULL: [&str; 6] = [
+    "507 ",
+    "QuotaExceeded",
+    "StorageFull",
+    "InsufficientStorage",
+    "No space left",
+    "File too large",
+];
+
 /// A place of backups: a prefix in a bucket, or a directory.
 #[derive(Debug)]
 pub struct Bucket {
@@ -254,25 +264,19 @@ fn refused(action: &str, e: object_store::Error) -> Error {
     use object_store::Error as E;
     let text = told(&e);
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let kind = match &e {
-        _ if has(&["NoSuchBucket"]) => {
-            return Error::NotFound(format!("the bucket: {action}: {text}"));
+    let said = format!("{action}: {text}");
+    match &e {
+        _ if has(&["NoSuchBucket"]) => Error::NotFound(format!("the bucket: {said}")),
+        _ if has(&FULL) => Error::Full(said),
+        E::NotFound { .. } => Error::NotFound(said),
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
+            Error::Invalid(format!("the server refuses these credentials: {said}"))
         }
-        _ if has(&["507 ", "QuotaExceeded", "StorageFull", "InsufficientStorage"]) => {
-            return Error::Full(format!("{action}: {text}"));
+        _ => {
+            let source = std::io::Error::new(ErrorKind::NotConnected, text);
+            Error::Io { action: action.to_owned(), source }
         }
-        E::NotFound { .. } => return Error::NotFound(format!("{action}: {text}")),
-        E::PermissionDenied { .. } | E::Unauthenticated { .. } => ErrorKind::PermissionDenied,
-        _ if has(&["No space left", "os error 28"]) => {
-            return Error::Full(format!("{action}: {text}"));
-        }
-        _ => ErrorKind::Other,
-    };
-    let text = match kind {
-        ErrorKind::PermissionDenied => format!("the server refuses these credentials: {text}"),
-        _ => text,
-    };
-    Error::Io { action: action.to_owned(), source: std::io::Error::new(kind, text) }
+    }
 }
 
 /// What happened, with its causes, in one line.

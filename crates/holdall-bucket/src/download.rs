@@ -5,7 +5,7 @@
 
 use crate::bucket::{Bucket, Client, Job};
 use crate::manifest::{Manifest, Part};
-use crate::upload;
+use crate::parts;
 use bytes::{Buf, Bytes};
 use holdall::{BackupHead, BackupId, Error, Result};
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ impl Download {
                 || (self.jobs.len() < MOST_JOBS && busy + part.bytes <= MOST_BYTES))
         {
             busy += part.bytes;
-            let name = upload::name(self.id, &part.name);
+            let name = parts::name(self.id, &part.name);
             let (bytes, crc32c) = (part.bytes, part.crc32c);
             let work = fetch(self.bucket.client.clone(), name, bytes, crc32c);
             self.jobs.push_back((bytes, self.bucket.start(work)?));
@@ -85,7 +85,7 @@ async fn fetch(client: Client, name: String, bytes: u64, crc32c: u32) -> Result<
         return Err(corrupt(format!("has {} bytes, its list names {bytes}", found.len())));
     }
     // Other requests go on meanwhile.
-    let sum = tokio::task::block_in_place(|| upload::crc_of(&found));
+    let sum = tokio::task::block_in_place(|| parts::crc_of(&found));
     if sum != crc32c {
         return Err(corrupt("its checksum is wrong".into()));
     }

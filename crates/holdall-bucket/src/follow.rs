@@ -12,7 +12,7 @@ use holdall::{BackupSource, Error, Result};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Increments may have so many bytes before a whole backup is due, if the store is smaller.
+/// Increments may have this many bytes before a whole backup is due, if the store is smaller.
 const LEAST_WHOLE: u64 = 64 << 20;
 /// Time between two looks at what may be removed.
 const PRUNING: Duration = Duration::from_secs(600);

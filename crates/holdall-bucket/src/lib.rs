@@ -20,6 +20,7 @@ mod download;
 mod follow;
 mod keep;
 mod manifest;
+mod parts;
 mod place;
 mod prune;
 mod restore;

@@ -1,7 +1,7 @@
 //! What a place of backups is called, and what it holds first.
 //!
 //! Owns: the forms `s3://BUCKET/PREFIX` and `file:///DIRECTORY`; the first object, by which a place of
-//! backups is told from anything else that uses a bucket.
+//! backups differs from anything else that uses a bucket.
 
 use crate::access::Access;
 use holdall::{Error, Result};

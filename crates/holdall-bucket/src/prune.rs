@@ -6,7 +6,7 @@
 use crate::bucket::{Bucket, Object};
 use crate::keep::Keep;
 use crate::manifest::Listed;
-use crate::{unfinished, upload};
+use crate::{parts, unfinished};
 use holdall::{BackupId, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ impl Bucket {
     fn sweep(&self, gone: &[Listed], stay: &BTreeSet<[u8; 16]>) -> Result<u64> {
         let gone: BTreeSet<[u8; 16]> = gone.iter().map(|listed| listed.id.0).collect();
         let mut folders: BTreeMap<[u8; 16], Vec<Object>> = BTreeMap::new();
-        for object in self.wait(self.client.list(upload::FOLDER))? {
+        for object in self.wait(self.client.list(parts::FOLDER))? {
             let id: Option<BackupId> = object.name.split('/').nth(1).and_then(|id| id.parse().ok());
             if let Some(id) = id {
                 folders.entry(id.0).or_default().push(object);

@@ -6,6 +6,7 @@ use crate::bucket::Bucket;
 use crate::download::Download;
 use crate::manifest::{Backups, Listed};
 use holdall::{BackupId, BackupPart, Error, Result};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Which backup of a place.
@@ -18,6 +19,23 @@ pub enum Which {
     Id(BackupId),
     /// The newest that was taken then or before, in milliseconds since 1970 UTC.
     Time(u64),
+}
+
+impl FromStr for Which {
+    type Err = Error;
+
+    /// A number of 32 hexadecimal digits, or a time as `2026-11-27T08:00:00Z`.
+    fn from_str(text: &str) -> Result<Self> {
+        if let Ok(id) = text.parse() {
+            return Ok(Self::Id(id));
+        }
+        let time: Option<jiff::Timestamp> = text.parse().ok();
+        let millis = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+        millis.map(Self::Time).ok_or_else(|| {
+            let text = format!("{text:?} is neither the number of a backup nor a time");
+            Error::Invalid(text + " with its zone, as 2026-11-27T08:00:00Z")
+        })
+    }
 }
 
 impl Bucket {

@@ -5,7 +5,7 @@
 
 use crate::bucket::{Bucket, json};
 use crate::manifest::{Part, head_of, hex};
-use crate::upload::{self, Covers};
+use crate::parts::{self, Covers};
 use holdall::{BackupHead, BackupId, Reached, Result};
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ pub(crate) fn all(bucket: &Bucket) -> Result<Vec<BackupHead>> {
 /// # Errors
 /// Those of asking.
 pub(crate) fn of(bucket: &Bucket, head: BackupHead, id: BackupId) -> Result<Unfinished> {
-    let folder = format!("{}/{id}", upload::FOLDER);
+    let folder = format!("{}/{id}", parts::FOLDER);
     let found = bucket.wait(bucket.client.list(&folder))?;
     let part = |object: &crate::bucket::Object| {
         let covers = Covers::of_name(object.name.rsplit('/').next()?)?;
@@ -93,7 +93,7 @@ fn joined(found: Vec<(Covers, u64)>) -> (Vec<Part>, Reached, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upload::LAST;
+    use crate::parts::LAST;
 
     #[test]
     fn parts_join_where_they_meet() {

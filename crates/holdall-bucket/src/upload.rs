@@ -1,19 +1,15 @@
 //! A backup's stream as objects of some MiB.
 //!
-//! Owns: where the stream is cut; the names of parts, which say what they cover, so that what is there of
-//! a backup that was broken off can be told from its parts alone. Some are written at a time.
+//! Owns: where the stream is cut. Some parts are written at a time.
 
 use crate::bucket::{Bucket, Client, Job};
 use crate::manifest::Part;
+use crate::parts::{Covers, LAST, crc_of, name};
 use crate::unfinished;
 use bytes::Bytes;
 use holdall::{BackupHead, BackupId, BackupPieces, Error, Reached, Result};
 use std::collections::VecDeque;
 
-/// The folder of parts.
-pub(crate) const FOLDER: &str = "parts";
-/// What the name of the part ends with that has the stream's end.
-pub(crate) const LAST: &str = "-end";
 /// Least bytes of a part that is not the last.
 const PART_BYTES: usize = 8 << 20;
 /// Parts after which they become twice as large, up to eight times.
@@ -22,47 +18,6 @@ const SAME_SIZE: usize = 1000;
 const MOST_BYTES: usize = 64 << 20;
 /// Most requests at a time.
 const MOST_JOBS: usize = 4;
-
-/// What a part covers, as its name says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Covers {
-    /// Its place among the parts.
-    pub(crate) place: usize,
-    /// How far the stream had come before it, and after it.
-    pub(crate) from: Reached,
-    pub(crate) to: Reached,
-    /// Pages in it.
-    pub(crate) pages: u64,
-    /// CRC-32C of its bytes.
-    pub(crate) crc32c: u32,
-}
-
-impl Covers {
-    pub(crate) fn name(&self) -> String {
-        let Self { place, from, to, pages, crc32c } = self;
-        let (a, b, c, d) = (from.space, from.granule, to.space, to.granule);
-        format!("{place:06}-{a}.{b}-{c}.{d}-{pages}-{crc32c:08x}")
-    }
-
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
-        let mut parts = name.split('-');
-        let place = parts.next()?.parse().ok()?;
-        let mut reached = || {
-            let (space, granule) = parts.next()?.split_once('.')?;
-            Some(Reached { space: space.parse().ok()?, granule: granule.parse().ok()? })
-        };
-        let (from, to) = (reached()?, reached()?);
-        let pages = parts.next()?.parse().ok()?;
-        let crc32c = u32::from_str_radix(parts.next()?, 16).ok()?;
-        let known = Self { place, from, to, pages, crc32c };
-        (parts.next().is_none() && known.name() == name).then_some(known)
-    }
-}
-
-/// The name of a part of a backup in its place.
-pub(crate) fn name(id: BackupId, part: &str) -> String {
-    format!("{FOLDER}/{id}/{part}")
-}
 
 /// Writes parts.
 pub(crate) struct Upload<'b> {
@@ -184,9 +139,4 @@ async fn send(client: Client, name: String, bytes: Bytes, verify: bool) -> Resul
         }
     }
     Ok(())
-}
-
-/// CRC-32C.
-pub(crate) fn crc_of(bytes: &[u8]) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
 }

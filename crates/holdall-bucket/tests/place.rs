@@ -86,14 +86,14 @@ fn each_backup_of_a_place_comes_back() {
     let place = Place::new();
     let store = Store::create(place.path("s")).unwrap();
     for n in 0..40 {
-        store.write(|tx| tx.put(&format!("o{n}"), &data(n, 1 << 20)).map(drop)).unwrap();
+        store.write(|tx| tx.put(format!("o{n}"), &data(n, 1 << 20)).map(drop)).unwrap();
     }
     let whole = back_up(&place.bucket, &store, Base::None).unwrap();
     assert!(whole.listed.base.is_none() && place.files("parts").len() > 3);
     assert_eq!(place.files("unfinished"), [] as [PathBuf; 0]);
     let mut states = vec![(whole.listed.id, objects(&store))];
     for n in 1..40_u64 {
-        store.write(|tx| tx.put(&format!("o{}", n % 7), &data(100 + n, 300_000))).unwrap();
+        store.write(|tx| tx.put(format!("o{}", n % 7), &data(100 + n, 300_000))).unwrap();
         let more = back_up(&place.bucket, &store, Base::Newest).unwrap();
         assert_eq!(more.listed.number, n);
         assert!(more.bytes < 8 << 20, "{} bytes for an object", more.bytes);
@@ -124,7 +124,7 @@ fn a_whole_backup_that_was_broken_off_goes_on() {
     let place = Place::new();
     let store = Store::create(place.path("s")).unwrap();
     for n in 0..100 {
-        store.write(|tx| tx.put(&format!("o{n}"), &data(n, 1 << 20)).map(drop)).unwrap();
+        store.write(|tx| tx.put(format!("o{n}"), &data(n, 1 << 20)).map(drop)).unwrap();
     }
     let mut before = Vec::new();
     for most in [30_u64, 60] {
@@ -212,7 +212,7 @@ fn what_need_not_stay_goes_and_the_rest_is_whole() {
     let store = Store::create(place.path("s")).unwrap();
     let mut states = BTreeMap::new();
     for n in 0..20 {
-        store.write(|tx| tx.put(&format!("o{n}"), &data(n, 50_000)).map(drop)).unwrap();
+        store.write(|tx| tx.put(format!("o{n}"), &data(n, 50_000)).map(drop)).unwrap();
         let base = if n % 5 == 0 { Base::None } else { Base::Newest };
         let made = back_up(&place.bucket, &store, base).unwrap();
         states.insert(made.listed.id.0, objects(&store));
@@ -256,7 +256,7 @@ fn a_store_is_followed() {
             Some(Event::Failed(e)) => panic!("{e}"),
             _ if writes < 20 && added > writes => {
                 writes += 1;
-                store.write(|tx| tx.put(&format!("o{writes}"), b"more").map(drop)).unwrap();
+                store.write(|tx| tx.put(format!("o{writes}"), b"more").map(drop)).unwrap();
             }
             _ => {}
         }

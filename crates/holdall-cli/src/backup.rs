@@ -3,36 +3,48 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use holdall::{
     Backup, BackupInfo, BackupPart, BackupReport, BackupSource, Progress, RestoreReport,
 };
+use holdall_bucket::{Bucket, Keep, Which};
 use holdall_control::Elsewhere;
 use serde_json::json;
 
+use crate::backup_bucket::Wanted;
+use crate::bucket::Reach;
 use crate::failure::{Failure, Outcome};
-use crate::open;
 use crate::output::{self, Out};
 use crate::progress::{Meter, Totals};
-use crate::streams;
-use crate::wait::Waiting;
+use crate::wait::{Waiting, duration};
+use crate::{backup_bucket, open, stop, streams};
 
 /// Back a store up while it may be written: whole, or what changed since an earlier backup
 #[derive(clap::Args)]
 pub struct Args {
     /// The store's file
     store: PathBuf,
-    /// The new file; `-` for standard output
+    /// The new file, `-` for standard output, or a place in a bucket: `s3://BUCKET/PREFIX`
     dest: PathBuf,
-    /// Take only what changed since the backup in this file
+    /// Take only what changed since the backup in this file, or the newest of the same place
     #[arg(long, value_name = "EARLIER")]
     base: Option<PathBuf>,
+    /// Go on: add what changed to the bucket every so often (as 500ms, 10s, 5m, 1h)
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "base")]
+    follow: Option<Duration>,
+    /// Afterwards remove from the bucket what need not stay, as last=10,daily=7,weekly=4
+    #[arg(long, value_name = "RULES")]
+    keep: Option<Keep>,
     /// Do not read the backup once more to verify it
     #[arg(long)]
     no_verify: bool,
     /// Print what was done as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    reach: Reach,
     #[command(flatten)]
     waiting: Waiting,
 }
@@ -42,16 +54,45 @@ pub struct Args {
 pub struct RestoreArgs {
     /// The new store's file
     dest: PathBuf,
-    /// A whole backup, and increments in any order; `-` for standard input
+    /// A whole backup, and increments in any order; `-` for standard input; or a place in a bucket
     #[arg(required = true, value_name = "BACKUP")]
     parts: Vec<PathBuf>,
+    /// Which backup of the bucket: its number, or the newest of a time as 2026-11-27T08:00:00Z
+    #[arg(long, value_name = "BACKUP|TIME")]
+    at: Option<Which>,
     /// Print what was done as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 /// Takes a backup.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, true)?;
+    if let Some(place) = args.reach.place(&args.dest)? {
+        let increment = in_same_place(args, &place)?;
+        stop::watch();
+        let wanted = Wanted {
+            store: args.store.clone(),
+            options: args.waiting.options(),
+            verify: !args.no_verify,
+            keep: args.keep,
+            json: args.json,
+        };
+        return match args.follow {
+            Some(every) => backup_bucket::follow(&wanted, &place, every),
+            None => {
+                with_source(args, |source| backup_bucket::take(&wanted, &place, increment, source))
+            }
+        };
+    }
+    args.reach.must_be_unused()?;
+    if args.follow.is_some() || args.keep.is_some() {
+        let option = if args.follow.is_some() { "--follow" } else { "--keep" };
+        let what = format!("{option} is of use with a bucket only");
+        return Err(Failure::new(what, "name a place as s3://BUCKET/PREFIX"));
+    }
     let mut backup = Backup::new().verify(!args.no_verify);
     if let Some(earlier) = &args.base {
         let base = BackupInfo::read(earlier)?.id;
@@ -61,14 +102,29 @@ pub fn run(args: &Args) -> Outcome {
         })?;
         backup = backup.base(base);
     }
-    open::check(&args.store, true)?;
+    with_source(args, |source| take(args, backup, source))
+}
+
+/// Whether an increment was asked for, which builds on what is in the same place.
+fn in_same_place(args: &Args, place: &Bucket) -> Outcome<bool> {
+    let Some(base) = &args.base else { return Ok(false) };
+    let same = |text: &str| text.trim_end_matches('/') == place.name().trim_end_matches('/');
+    if base.to_str().is_some_and(same) {
+        return Ok(true);
+    }
+    let what = format!("{} is not {}", base.display(), place.name());
+    Err(Failure::new(what, "an increment lies where its base lies: name that place as the base"))
+}
+
+/// Does `work` with the store, here or with the process that has it open.
+fn with_source(args: &Args, work: impl FnOnce(&mut dyn BackupSource) -> Outcome) -> Outcome {
     // What keeps from asking matters only if the store is in use, and the opening says that.
     if let Ok(Some(mut other)) = Elsewhere::connect(&args.store) {
-        return take(args, backup, &mut other);
+        return work(&mut other);
     }
     let made = open::existing(&args.store, &args.waiting)?;
     let mut store = made.clone();
-    let taken = take(args, backup, &mut store);
+    let taken = work(&mut store);
     drop(store);
     made.end(taken, |()| "the backup is made".to_owned())
 }
@@ -121,20 +177,7 @@ pub fn restore(args: &RestoreArgs) -> Outcome {
         meter.at(0, progress.done);
         ControlFlow::Continue(())
     };
-    if args.parts.iter().filter(|part| *part == Path::new("-")).count() > 1 {
-        let what = "standard input can be read once only";
-        return Err(Failure::new(what, "name files for the other parts"));
-    }
-    let mut parts = Vec::new();
-    for part in &args.parts {
-        parts.push(if part == Path::new("-") {
-            streams::need_input()?;
-            BackupPart::Stream(Box::new(io::stdin()), "standard input".into())
-        } else {
-            BackupPart::File(part.clone())
-        });
-    }
-    let report = holdall::restore(&args.dest, parts, &mut tell)?;
+    let report = holdall::restore(&args.dest, parts(args)?, &mut tell)?;
     let took = meter.finish();
     let RestoreReport { id, time, written, verified, .. } = &report;
     if args.json {
@@ -150,4 +193,32 @@ pub fn restore(args: &RestoreArgs) -> Outcome {
     let id = id.map_or_else(String::new, |id| format!(" from backup {id}"));
     out.line(format_args!("restored{id}: {} objects, verified", verified.objects))?;
     out.finish()
+}
+
+/// What the store is made of.
+fn parts(args: &RestoreArgs) -> Outcome<Vec<BackupPart>> {
+    if args.parts.iter().filter(|part| *part == Path::new("-")).count() > 1 {
+        let what = "standard input can be read once only";
+        return Err(Failure::new(what, "name files for the other parts"));
+    }
+    let (mut parts, mut asked) = (Vec::new(), false);
+    for part in &args.parts {
+        if let Some(place) = args.reach.place(part)? {
+            asked = true;
+            parts.extend(Arc::clone(&place).parts(args.at.unwrap_or_default())?);
+        } else if part == Path::new("-") {
+            streams::need_input()?;
+            parts.push(BackupPart::Stream(Box::new(io::stdin()), "standard input".into()));
+        } else {
+            parts.push(BackupPart::File(part.clone()));
+        }
+    }
+    if !asked {
+        args.reach.must_be_unused()?;
+        if args.at.is_some() {
+            let what = "--at is of use with a bucket only";
+            return Err(Failure::new(what, "name the parts that lead to the state wanted"));
+        }
+    }
+    Ok(parts)
 }

@@ -248,6 +248,7 @@ fn io_hint(kind: ErrorKind) -> String {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free room on the disk",
         ErrorKind::FileTooLarge => return too_large(),
         ErrorKind::IsADirectory => "give a file",
+        ErrorKind::NotConnected => "see whether the server can be reached, and try again",
         ErrorKind::AlreadyExists => "choose another path or remove what is there",
         _ => "check the disk and try again",
     };

@@ -5,7 +5,10 @@
 //! `run`. Exit codes are in `failure.rs`; `docs/cli.md` is the reference for users.
 
 mod backup;
+mod backup_bucket;
+mod backups;
 mod below;
+mod bucket;
 mod checkpoint;
 mod cp;
 mod create;
@@ -88,6 +91,7 @@ enum Command {
     Compact(defrag::Compact),
     Checkpoint(checkpoint::Args),
     Backup(backup::Args),
+    Backups(backups::Args),
     Restore(backup::RestoreArgs),
     Inspect(inspect::Args),
     #[cfg(feature = "serve")]
@@ -156,6 +160,7 @@ fn run(command: &Command) -> Outcome {
         Command::Compact(args) => defrag::compact(args),
         Command::Checkpoint(args) => checkpoint::run(args),
         Command::Backup(args) => backup::run(args),
+        Command::Backups(args) => backups::run(args),
         Command::Restore(args) => backup::restore(args),
         Command::Inspect(args) => inspect::run(args),
         #[cfg(feature = "serve")]

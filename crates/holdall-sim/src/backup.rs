@@ -36,7 +36,7 @@ struct Pieces {
     head: Option<BackupHead>,
     bytes: Vec<u8>,
     pages: u64,
-    /// Where it can go on.
+    /// Places from which it goes on.
     places: Vec<Place>,
 }
 

@@ -1,3 +1,5 @@
+//! What is found where environment and files say something.
+
 use super::*;
 use std::fs;
 

@@ -3,6 +3,7 @@
 
 mod backup;
 mod bad_input;
+mod buckets;
 mod changes;
 mod closed;
 mod collisions;
