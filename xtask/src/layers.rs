@@ -61,7 +61,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("crates/holdall-server", &["holdall", "holdall-control", "holdall-report"]),
     ("crates/holdall-object-store", &["holdall"]),
     ("crates/holdall-opendal", &["holdall"]),
-    ("crates/holdall-python", &["holdall", "holdall-control", "holdall-report"]),
+    ("crates/holdall-python", &["holdall", "holdall-bucket", "holdall-control", "holdall-report"]),
     (
         "crates/holdall-cli",
         &[

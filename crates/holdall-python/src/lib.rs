@@ -8,6 +8,7 @@
 //! of this crate is waited for while the interpreter's is held: who has the one may want the
 //! other.
 
+mod backup;
 mod buffer;
 mod errors;
 mod file;
@@ -37,6 +38,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<items::Items>()?;
     m.add_class::<file::RawFile>()?;
     m.add_function(wrap_pyfunction!(options::open, m)?)?;
+    m.add_function(wrap_pyfunction!(backup::restore, m)?)?;
     m.add_function(wrap_pyfunction!(handle::after_fork, m)?)?;
     m.add_function(wrap_pyfunction!(source::announced, m)?)?;
     Ok(())

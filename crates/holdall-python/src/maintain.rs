@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const PACE: Duration = Duration::from_millis(100);
 
 /// A Python function that learns how far a long task is.
-struct Watcher {
+pub(crate) struct Watcher {
     call: Option<Py<PyAny>>,
     told: Option<Instant>,
     /// What it raised, or that the user interrupted.
@@ -24,12 +24,12 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(call: Option<Py<PyAny>>) -> Self {
+    pub(crate) fn new(call: Option<Py<PyAny>>) -> Self {
         Self { call, told: None, raised: None }
     }
 
     /// Tells it now and then; whether to go on.
-    fn tell(&mut self, done: u64, total: u64, last: bool) -> bool {
+    pub(crate) fn tell(&mut self, done: u64, total: u64, last: bool) -> bool {
         if self.raised.is_some() {
             return false;
         }
@@ -45,7 +45,7 @@ impl Watcher {
         self.raised.is_none()
     }
 
-    fn ended<T>(self, value: T) -> Outcome<T> {
+    pub(crate) fn ended<T>(self, value: T) -> Outcome<T> {
         self.raised.map_or(Ok(value), |e| Err(Fail::Python(e)))
     }
 }

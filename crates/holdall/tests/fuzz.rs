@@ -43,6 +43,11 @@ fn changed_stores_survive_writing() {
 }
 
 #[test]
+fn changed_backups_survive_restoring() {
+    run(&["restored_store"], 400);
+}
+
+#[test]
 fn operations_agree_with_the_model() {
     run(&["model"], 60);
 }

@@ -23,6 +23,7 @@ from holdall._store import (
     View,
     in_memory,
     open,
+    restore,
 )
 from holdall._files import ObjectFile, ObjectReader, ObjectWriter
 from holdall.errors import (
@@ -88,4 +89,5 @@ __all__ = [
     "__version__",
     "in_memory",
     "open",
+    "restore",
 ]

@@ -24,6 +24,7 @@ __all__ = [
     "after_fork",
     "announced",
     "open",
+    "restore",
 ]
 __version__: str
 NAME_BYTES: int
@@ -119,6 +120,13 @@ class Source:
         rate: int | None = None,
         join: bool = True,
         progress: Callable[[int, int], object] | None = None,
+    ) -> str: ...
+    def backup(
+        self,
+        places: tuple[str | PathLike[str], str | PathLike[str] | None],
+        verify: bool,
+        reach: tuple[str | None, str | None, str | None, str | None],
+        progress: Callable[[int, int], object] | None,
     ) -> str: ...
     def keep_in_order(self, on: bool, rate: int | None = None) -> None: ...
     def flush(self) -> None: ...
@@ -227,5 +235,11 @@ class RawFile:
     def close(self, keep: bool, transaction: Source | None = None) -> None: ...
 
 def open(path: str | PathLike[str], mode: str, **options: Any) -> Source: ...
+def restore(
+    places: tuple[str | PathLike[str], list[str | PathLike[str]]],
+    at: str | None,
+    reach: tuple[str | None, str | None, str | None, str | None],
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
 def after_fork() -> None: ...
 def announced() -> list[Source]: ...

@@ -25,6 +25,7 @@ __all__ = [
     "View",
     "in_memory",
     "open",
+    "restore",
 ]
 
 os.register_at_fork(after_in_child=_core.after_fork)
@@ -80,6 +81,28 @@ def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, 
 
 
 Progress = Union[bool, Callable[[int, int], object], None]
+
+
+class Reach(TypedDict, total=False):
+    """How a bucket is reached, if environment and aws-cli's default profile do not say it."""
+
+    endpoint: str
+    region: str
+    profile: str
+    remote: str
+
+
+def _reach(given: Reach) -> tuple[str | None, str | None, str | None, str | None]:
+    """In the order in which the compiled part takes it."""
+    unknown = set(given) - set(Reach.__annotations__)
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+    return (
+        given.get("endpoint"),
+        given.get("region"),
+        given.get("profile"),
+        given.get("remote"),
+    )
 
 
 class _Meter:
@@ -248,6 +271,30 @@ class Store(View[N]):
         with _Meter(progress, "verifying") as call:
             return json.loads(self.source.verify(data, call))  # type: ignore[no-any-return]
 
+    def backup(
+        self,
+        dest: str | os.PathLike[str],
+        *,
+        base: str | os.PathLike[str] | None = None,
+        verify: bool = True,
+        progress: Progress = None,
+        **reach: Unpack[Reach],
+    ) -> dict[str, Any]:
+        """Takes a backup while the store is used: to a new file, or a place in a bucket.
+
+        ``base`` is an earlier backup, or the same place: then only what changed since is
+        taken. A place is ``s3://BUCKET/PREFIX`` or ``file:///DIRECTORY``; its keys come from
+        where aws-cli has them.
+
+        >>> done = store.backup(path + ".backup")
+        >>> _ = holdall.restore(path + ".again", path + ".backup")
+        >>> holdall.open(path + ".again").keys() == store.keys()
+        True
+        """
+        with _Meter(progress, "backing up") as call:
+            done = self.source.backup((dest, base), verify, _reach(reach), call)
+            return json.loads(done)  # type: ignore[no-any-return]
+
     def defrag(
         self, *, rate: int | None = None, join: bool = True, progress: Progress = None
     ) -> dict[str, Any]:
@@ -342,6 +389,23 @@ def open(
     holdall.errors.NotFoundError: not found: store /nowhere.holdall
     """
     return Store(path, mode, keys=keys, **options)
+
+
+def restore(
+    dest: str | os.PathLike[str],
+    *parts: str | os.PathLike[str],
+    at: str | None = None,
+    progress: Progress = None,
+    **reach: Unpack[Reach],
+) -> dict[str, Any]:
+    """Makes a store of a whole backup and increments, or of the newest backup of a place.
+
+    ``at`` names another backup of the place, or a time as ``2026-11-27T08:00:00Z``. The store
+    is verified before it has its name.
+    """
+    with _Meter(progress, "restoring") as call:
+        done = _core.restore((dest, list(parts)), at, _reach(reach), call)
+        return json.loads(done)  # type: ignore[no-any-return]
 
 
 @overload

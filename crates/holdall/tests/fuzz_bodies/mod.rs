@@ -6,12 +6,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a target fails by panicking")]
 
+mod backup;
 mod kinds;
 pub mod log;
 mod model;
 mod pages;
 mod store;
 
+pub use backup::restored_store;
 pub use kinds::hostile_store;
 pub use log::hostile_log;
 pub use model::model;
@@ -25,7 +27,7 @@ pub use store::{open_store, write_store};
 pub type Body = fn(&[u8]);
 
 /// All bodies by name.
-pub const ALL: [(&str, Body); 17] = [
+pub const ALL: [(&str, Body); 18] = [
     ("superblock", superblock),
     ("log_blocks", log_blocks),
     ("page_header", page_header),
@@ -42,6 +44,7 @@ pub const ALL: [(&str, Body); 17] = [
     ("hostile_store", hostile_store),
     ("open_store", open_store),
     ("write_store", write_store),
+    ("restored_store", restored_store),
     ("model", model),
 ];
 
