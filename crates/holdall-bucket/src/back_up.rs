@@ -33,11 +33,13 @@ pub struct Settings {
     pub base: Base,
     /// Whether each part is read once more from the bucket.
     pub verify: bool,
+    /// Most bytes a second that are copied.
+    pub rate: Option<u64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { base: Base::None, verify: true }
+        Self { base: Base::None, verify: true, rate: None }
     }
 }
 
@@ -107,7 +109,7 @@ impl Bucket {
             }
         }
         let upload = Upload::new(self, settings.verify);
-        self.take(source, (Backup::new(), upload), 0, progress)
+        self.take(source, (at_rate(Backup::new(), settings), upload), 0, progress)
     }
 
     fn go_on(
@@ -122,6 +124,7 @@ impl Bucket {
         }
         let there = unfinished::of(self, head, id)?;
         let backup = Backup::new().resume(there.head, there.reached, there.pages);
+        let backup = at_rate(backup, settings);
         let resumed = there.parts.iter().map(|part| part.bytes).sum();
         let upload = Upload::new(self, settings.verify).behind(head, there.parts, there.reached);
         let done = self.take(source, (backup, upload), 0, progress)?;
@@ -145,7 +148,7 @@ impl Bucket {
             Some(base) if source.remembers(base.id)? => base,
             _ => &newest,
         };
-        let mut backup = Backup::new().base(base.id);
+        let mut backup = at_rate(Backup::new().base(base.id), settings);
         let bases = bases_of(number);
         for old in backups.by_time() {
             let needed = chain.contains(&old) && bases.contains(&old.number);
@@ -202,6 +205,13 @@ impl Bucket {
     /// [`Error::NotFound`] if the place holds no backups; as [`Bucket::back_up`].
     pub(crate) fn must_hold_backups(&self) -> Result<First> {
         self.first()?.ok_or_else(|| Error::NotFound(format!("backups in {}", self.name())))
+    }
+}
+
+fn at_rate(backup: Backup, settings: Settings) -> Backup {
+    match settings.rate {
+        Some(rate) => backup.rate(rate),
+        None => backup,
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Follow {
     pub every: Duration,
     /// Whether each part is read once more.
     pub verify: bool,
+    /// Most bytes a second that are copied.
+    pub rate: Option<u64>,
     /// Which backups stay; all if not given.
     pub keep: Option<Keep>,
 }
@@ -146,7 +148,8 @@ impl Following<'_> {
             }
             _ => None,
         };
-        let settings = Settings { base: Base::Newest, verify: self.settings.verify };
+        let settings =
+            Settings { base: Base::Newest, verify: self.settings.verify, rate: self.settings.rate };
         let done = match base {
             Some(newest) => {
                 self.bucket.increment(source, &self.backups, newest, (settings, &mut progress))?

@@ -245,6 +245,7 @@ fn a_store_is_followed() {
     let settings = Follow {
         every: Duration::from_millis(100),
         verify: true,
+        rate: None,
         keep: Some("last=3".parse().unwrap()),
     };
     let mut added = 0;

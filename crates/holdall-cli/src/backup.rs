@@ -37,6 +37,9 @@ pub struct Args {
     /// Afterwards remove from the bucket what need not stay, as last=10,daily=7,weekly=4
     #[arg(long, value_name = "RULES")]
     keep: Option<Keep>,
+    /// Copy at most this many million bytes a second
+    #[arg(long, value_name = "MB/s", value_parser = clap::value_parser!(u64).range(1..))]
+    rate: Option<u64>,
     /// Do not read the backup once more to verify it
     #[arg(long)]
     no_verify: bool,
@@ -67,6 +70,12 @@ pub struct RestoreArgs {
     reach: Reach,
 }
 
+impl Args {
+    fn rate(&self) -> Option<u64> {
+        self.rate.map(|rate| rate.saturating_mul(1_000_000))
+    }
+}
+
 /// Takes a backup.
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
@@ -77,6 +86,7 @@ pub fn run(args: &Args) -> Outcome {
             store: args.store.clone(),
             options: args.waiting.options(),
             verify: !args.no_verify,
+            rate: args.rate(),
             keep: args.keep,
             json: args.json,
         };
@@ -94,6 +104,9 @@ pub fn run(args: &Args) -> Outcome {
         return Err(Failure::new(what, "name a place as s3://BUCKET/PREFIX"));
     }
     let mut backup = Backup::new().verify(!args.no_verify);
+    if let Some(rate) = args.rate() {
+        backup = backup.rate(rate);
+    }
     if let Some(earlier) = &args.base {
         let base = BackupInfo::read(earlier)?.id;
         let base = base.ok_or_else(|| {

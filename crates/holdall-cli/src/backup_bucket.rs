@@ -23,6 +23,7 @@ pub struct Wanted {
     /// How it is opened if nobody has it open.
     pub options: Options,
     pub verify: bool,
+    pub rate: Option<u64>,
     pub keep: Option<Keep>,
     pub json: bool,
 }
@@ -37,7 +38,7 @@ pub fn take(
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
     let base = if increment { Base::Newest } else { Base::None };
-    let settings = Settings { base, verify: wanted.verify };
+    let settings = Settings { base, verify: wanted.verify, rate: wanted.rate };
     let added = place.back_up(source, settings, &mut |progress: Progress| {
         totals.set(0, progress.total);
         meter.at(0, progress.done);
@@ -58,7 +59,8 @@ pub fn take(
 
 /// Adds what changed every so often, until the command is ended.
 pub fn follow(wanted: &Wanted, place: &Bucket, every: Duration) -> Outcome {
-    let settings = Follow { every, verify: wanted.verify, keep: wanted.keep };
+    let Wanted { verify, rate, keep, .. } = *wanted;
+    let settings = Follow { every, verify, rate, keep };
     let mut said = Ok(());
     let mut sources = || -> holdall::Result<Option<Box<dyn BackupSource>>> {
         if let Ok(Some(other)) = Elsewhere::connect(&wanted.store) {

@@ -41,11 +41,11 @@ fn to_bucket(
     store: &mut Store,
     place: &Bucket,
     base: bool,
-    verify: bool,
+    (verify, rate): (bool, Option<u64>),
     mut watcher: Watcher,
 ) -> Outcome<String> {
     let base = if base { Base::Newest } else { Base::None };
-    let settings = Settings { base, verify };
+    let settings = Settings { base, verify, rate };
     let done = place.back_up(store, settings, &mut |at| told(&mut watcher, at));
     let added = outcome(watcher, done)?;
     let base = added.listed.base.map(|base| format!("\"{base}\""));
@@ -66,6 +66,7 @@ impl Source {
         py: Python<'_>,
         places: (PathBuf, Option<PathBuf>),
         verify: bool,
+        rate: Option<u64>,
         reach: Reach,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
@@ -79,9 +80,12 @@ impl Source {
                     let text = "an increment lies where its base lies: name that place as the base";
                     return Err(Error::Invalid(text.into()).into());
                 }
-                return to_bucket(&mut store, &place, base.is_some(), verify, watcher);
+                return to_bucket(&mut store, &place, base.is_some(), (verify, rate), watcher);
             }
             let mut backup = Backup::new().verify(verify);
+            if let Some(rate) = rate {
+                backup = backup.rate(rate);
+            }
             if let Some(base) = base {
                 let info = BackupInfo::read(base)?;
                 let none = || Error::Invalid("nothing can build on that backup".into());

@@ -125,6 +125,7 @@ class Source:
         self,
         places: tuple[str | PathLike[str], str | PathLike[str] | None],
         verify: bool,
+        rate: int | None,
         reach: tuple[str | None, str | None, str | None, str | None],
         progress: Callable[[int, int], object] | None,
     ) -> str: ...

@@ -277,14 +277,15 @@ class Store(View[N]):
         *,
         base: str | os.PathLike[str] | None = None,
         verify: bool = True,
+        rate: int | None = None,
         progress: Progress = None,
         **reach: Unpack[Reach],
     ) -> dict[str, Any]:
         """Takes a backup while the store is used: to a new file, or a place in a bucket.
 
         ``base`` is an earlier backup, or the same place: then only what changed since is
-        taken. A place is ``s3://BUCKET/PREFIX`` or ``file:///DIRECTORY``; its keys come from
-        where aws-cli has them.
+        taken. At most ``rate`` bytes a second are copied. A place is ``s3://BUCKET/PREFIX`` or
+        ``file:///DIRECTORY``; its keys come from where aws-cli has them.
 
         >>> done = store.backup(path + ".backup")
         >>> _ = holdall.restore(path + ".again", path + ".backup")
@@ -292,7 +293,7 @@ class Store(View[N]):
         True
         """
         with _Meter(progress, "backing up") as call:
-            done = self.source.backup((dest, base), verify, _reach(reach), call)
+            done = self.source.backup((dest, base), verify, rate, _reach(reach), call)
             return json.loads(done)  # type: ignore[no-any-return]
 
     def defrag(

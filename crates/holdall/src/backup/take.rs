@@ -24,6 +24,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Bytes of a stream that are written at once.
 const AT_ONCE: usize = 1 << 20;
@@ -123,12 +124,13 @@ pub struct Backup {
     base: Option<BackupId>,
     forget: Vec<[u8; 16]>,
     resumed: Option<(BackupHead, Reached, u64)>,
+    rate: Option<u64>,
     verify: bool,
 }
 
 impl Default for Backup {
     fn default() -> Self {
-        Self { base: None, forget: Vec::new(), resumed: None, verify: true }
+        Self { base: None, forget: Vec::new(), resumed: None, rate: None, verify: true }
     }
 }
 
@@ -155,6 +157,13 @@ impl Backup {
     #[doc(hidden)]
     pub fn resume(mut self, head: BackupHead, reached: Reached, pages: u64) -> Self {
         self.resumed = Some((head, reached, pages));
+        self
+    }
+
+    /// Copies at most this many bytes a second, so that the disk has time for others. Default: as
+    /// many as it gives.
+    pub fn rate(mut self, bytes: u64) -> Self {
+        self.rate = Some(bytes.max(1));
         self
     }
 
@@ -206,6 +215,7 @@ impl Backup {
     ) -> Result<BackupReport> {
         let disk = new.disk().map_err(|e| io_error("making the backup", e))?;
         let mut taken = self.begin(source)?;
+        taken.rate = self.rate;
         let mut file = StoreFile::new(&disk, taken.head.page_size);
         let sb = taken.copy(source, &mut file, progress)?;
         file.finish(&sb)?;
@@ -268,6 +278,7 @@ impl Backup {
                 taken
             }
         };
+        taken.rate = self.rate;
         let mut out = Out::new(pieces, taken.head.page_size, taken.pages);
         let sb = taken.copy(source, &mut out, progress)?;
         out.finish(&sb)?;
@@ -327,12 +338,15 @@ struct Taken {
     pages: u64,
     /// What it is of, once all is copied.
     state: Lsn,
+    rate: Option<u64>,
+    begun: Instant,
 }
 
 impl Taken {
     fn new(head: Head) -> Self {
         let reached = Reached::default();
-        Self { head, reached, in_use: 0, copied: 0, pages: 0, state: Lsn(0) }
+        let (state, begun) = (Lsn(0), Instant::now());
+        Self { head, reached, in_use: 0, copied: 0, pages: 0, state, rate: None, begun }
     }
 
     /// One that was broken off. The store must remember its mark: what changed since then in what was
@@ -395,7 +409,8 @@ impl Taken {
         let (base, own) =
             (self.head.base.map(|mark| mark.lsn), self.head.mark.map(|mark| mark.lsn));
         let first = self.reached;
-        let mut counted = Counted { sink, copied: &mut self.copied, reached: &mut self.reached };
+        let (copied, reached) = (&mut self.copied, &mut self.reached);
+        let mut counted = Counted { sink, copied, reached, pace: (self.rate, self.begun) };
         let mut done = 0;
         let mut tell = |bytes: u64| -> ControlFlow<()> {
             done += bytes;
@@ -419,6 +434,8 @@ struct Counted<'s> {
     sink: &'s mut dyn Sink,
     copied: &'s mut u64,
     reached: &'s mut Reached,
+    /// Most bytes a second, and since when.
+    pace: (Option<u64>, Instant),
 }
 
 impl Sink for Counted<'_> {
@@ -429,7 +446,12 @@ impl Sink for Counted<'_> {
 
     fn reached(&mut self, place: Reached) -> Result<()> {
         *self.reached = place.max(*self.reached);
-        self.sink.reached(*self.reached)
+        self.sink.reached(*self.reached)?;
+        if let (Some(rate), begun) = self.pace {
+            let due = Duration::from_secs_f64(*self.copied as f64 / rate as f64);
+            std::thread::sleep(due.saturating_sub(begun.elapsed()));
+        }
+        Ok(())
     }
 }
 
