@@ -79,7 +79,7 @@ impl Bucket {
         self.claim(store)?;
         let backups = self.backups()?;
         match settings.base {
-            Base::None => self.whole(source, settings, progress),
+            Base::None => self.whole(source, after(backups.newest()), (settings, progress)),
             Base::Newest => {
                 let newest = backups.newest().ok_or_else(|| {
                     let text = format!("a backup in {} to build on; take a whole one", self.name());
@@ -93,8 +93,8 @@ impl Bucket {
     fn whole(
         &self,
         source: &mut dyn BackupSource,
-        settings: Settings,
-        progress: BackupProgress<'_>,
+        not_before: u64,
+        (settings, progress): (Settings, BackupProgress<'_>),
     ) -> Result<BackedUp> {
         let store = source.state()?.store_id();
         for head in unfinished::all(self)? {
@@ -102,22 +102,22 @@ impl Bucket {
             let Some(id) = info.id.filter(|_| info.base.is_none() && info.store == store) else {
                 continue;
             };
-            match self.go_on(source, (head, id), settings, progress) {
+            match self.go_on(source, (head, id), not_before, (settings, progress)) {
                 // The store does not remember it.
                 Err(Error::NotFound(_)) => {}
                 done => return done,
             }
         }
         let upload = Upload::new(self, settings.verify);
-        self.take(source, (at_rate(Backup::new(), settings), upload), 0, progress)
+        self.take(source, (at_rate(Backup::new(), settings), upload), (0, not_before), progress)
     }
 
     fn go_on(
         &self,
         source: &mut dyn BackupSource,
         (head, id): (BackupHead, BackupId),
-        settings: Settings,
-        progress: BackupProgress<'_>,
+        not_before: u64,
+        (settings, progress): (Settings, BackupProgress<'_>),
     ) -> Result<BackedUp> {
         if !source.remembers(id)? {
             return Err(Error::NotFound(format!("the mark of backup {id}")));
@@ -127,7 +127,7 @@ impl Bucket {
         let backup = at_rate(backup, settings);
         let resumed = there.parts.iter().map(|part| part.bytes).sum();
         let upload = Upload::new(self, settings.verify).behind(head, there.parts, there.reached);
-        let done = self.take(source, (backup, upload), 0, progress)?;
+        let done = self.take(source, (backup, upload), (0, not_before), progress)?;
         Ok(BackedUp { resumed, ..done })
     }
 
@@ -158,19 +158,20 @@ impl Bucket {
         }
         let given_up = std::mem::take(&mut *self.given_up());
         backup = given_up.iter().fold(backup, |backup, id| backup.forget(*id));
-        self.take(source, (backup, Upload::new(self, settings.verify)), number, progress)
+        let upload = Upload::new(self, settings.verify);
+        self.take(source, (backup, upload), (number, after(Some(&newest))), progress)
     }
 
     fn take(
         &self,
         source: &mut dyn BackupSource,
         (backup, mut upload): (Backup, Upload<'_>),
-        number: u64,
+        (number, not_before): (u64, u64),
         progress: BackupProgress<'_>,
     ) -> Result<BackedUp> {
         let report = backup.to_pieces(source, &mut upload, progress);
         let head = upload.head();
-        let done = report.and_then(|report| self.add(report, upload, number));
+        let done = report.and_then(|report| self.add(report, upload, (number, not_before)));
         if let Some(id) = head.filter(|_| number > 0 && done.is_err()).and_then(|h| h.info().id) {
             self.given_up().push(id);
         }
@@ -182,13 +183,17 @@ impl Bucket {
     }
 
     /// Lists a backup all of which was written.
-    fn add(&self, report: BackupReport, upload: Upload<'_>, number: u64) -> Result<BackedUp> {
+    fn add(
+        &self,
+        report: BackupReport,
+        upload: Upload<'_>,
+        (number, not_before): (u64, u64),
+    ) -> Result<BackedUp> {
         let (head, parts, noted) = upload.finish()?;
-        let backups = self.backups()?;
-        let listed = listed(&head, number, &backups)?;
+        let listed = listed(&head, number, not_before)?;
         if let Some(base) = listed.base {
             // Somebody may have removed it meanwhile.
-            backups.chain(base)?;
+            self.backups()?.chain(base)?;
         }
         let manifest = Manifest::new(&head, parts, report.in_use);
         self.publish(&listed, &manifest)?;
@@ -215,12 +220,17 @@ fn at_rate(backup: Backup, settings: Settings) -> Backup {
     }
 }
 
-/// How a backup is listed. Its time is after that of all others, whatever the clock does.
-fn listed(head: &BackupHead, number: u64, backups: &Backups) -> Result<Listed> {
+/// The time from which a backup is newer than this one, whatever the clock does.
+fn after(newest: Option<&Listed>) -> u64 {
+    newest.map_or(0, |newest| newest.time + 1)
+}
+
+/// How a backup is listed: at the time of its begin, so that those which were begun while it was taken
+/// are newer, as their states are.
+fn listed(head: &BackupHead, number: u64, not_before: u64) -> Result<Listed> {
     let info = head.info();
     let id = info.id.ok_or_else(|| Error::Invalid("a backup without a number".into()))?;
-    let time = backups.newest().map_or(0, |newest| newest.time + 1).max(info.time);
-    Ok(Listed { id, base: info.base, time, number })
+    Ok(Listed { id, base: info.base, time: info.time.max(not_before), number })
 }
 
 /// What increment `number` builds on: of 16 in a row each on the one before, of 16 rows each on the row

@@ -11,7 +11,8 @@ use jiff::tz::TimeZone;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-/// How many of each kind stay. The newest of all always stays, and what a backup that stays builds on.
+/// How many of each kind stay. The newest of all always stays, the newest whole one, and what a
+/// backup that stays builds on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Keep {
     /// The newest.
@@ -70,6 +71,8 @@ impl Keep {
         let mut stay: BTreeSet<[u8; 16]> = BTreeSet::new();
         let newest = self.last.max(1) as usize;
         stay.extend(all.iter().take(newest).map(|listed| listed.id.0));
+        // A follower builds on it next.
+        stay.extend(backups.newest_whole().map(|listed| listed.id.0));
         type Period = fn(DateTime) -> i64;
         let periods: [(u32, Period); 5] = [
             (self.hourly, |at| days(at) * 24 + i64::from(at.hour())),

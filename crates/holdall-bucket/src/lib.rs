@@ -30,7 +30,7 @@ mod upload;
 pub use access::Access;
 pub use back_up::{BackedUp, Base, Settings};
 pub use bucket::Bucket;
-pub use follow::{Event, Follow, follow};
+pub use follow::{Event, Follow, Followed, follow};
 pub use keep::Keep;
 pub use manifest::Listed;
 pub use place::is_bucket;

@@ -94,6 +94,11 @@ impl Backups {
         self.0.values().max_by_key(|listed| (listed.time, listed.number))
     }
 
+    pub(crate) fn newest_whole(&self) -> Option<&Listed> {
+        let whole = self.0.values().filter(|listed| listed.base.is_none());
+        whole.max_by_key(|listed| listed.time)
+    }
+
     /// All, the oldest first.
     pub(crate) fn by_time(&self) -> Vec<Listed> {
         let mut all: Vec<Listed> = self.0.values().copied().collect();

@@ -7,7 +7,7 @@ use crate::bucket::{Bucket, Object};
 use crate::keep::Keep;
 use crate::manifest::Listed;
 use crate::{parts, unfinished};
-use holdall::{BackupId, Result};
+use holdall::{BackupId, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Age after which parts of a backup that is not listed are nobody's, in milliseconds.
@@ -30,6 +30,14 @@ impl Bucket {
     /// # Errors
     /// Those of asking. What is still listed then is whole.
     pub fn prune(&self, keep: &Keep) -> Result<Pruned> {
+        self.prune_until(keep, &|| false)
+    }
+
+    /// As [`Bucket::prune`], until `stop`.
+    ///
+    /// # Errors
+    /// As [`Bucket::prune`]; [`Error::Cancelled`] if it was stopped.
+    pub(crate) fn prune_until(&self, keep: &Keep, stop: &dyn Fn() -> bool) -> Result<Pruned> {
         self.must_hold_backups()?;
         let backups = self.backups()?;
         let stay = keep.of(&backups);
@@ -39,15 +47,23 @@ impl Bucket {
             backups.by_time().into_iter().filter(|listed| !stay.contains(&listed.id.0)).collect();
         gone.reverse();
         for listed in &gone {
+            if stop() {
+                return Err(Error::Cancelled);
+            }
             self.wait(self.client.remove(&listed.name()))?;
         }
-        pruned.bytes = self.sweep(&gone, &stay)?;
+        pruned.bytes = self.sweep(&gone, &stay, stop)?;
         pruned.backups = gone;
         Ok(pruned)
     }
 
     /// Removes parts: of these backups, and abandoned ones. Returns their bytes.
-    fn sweep(&self, gone: &[Listed], stay: &BTreeSet<[u8; 16]>) -> Result<u64> {
+    fn sweep(
+        &self,
+        gone: &[Listed],
+        stay: &BTreeSet<[u8; 16]>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<u64> {
         let gone: BTreeSet<[u8; 16]> = gone.iter().map(|listed| listed.id.0).collect();
         let mut folders: BTreeMap<[u8; 16], Vec<Object>> = BTreeMap::new();
         for object in self.wait(self.client.list(parts::FOLDER))? {
@@ -69,6 +85,9 @@ impl Bucket {
                 continue;
             }
             for object in objects {
+                if stop() {
+                    return Err(Error::Cancelled);
+                }
                 self.wait(self.client.remove(&object.name))?;
                 bytes += object.bytes;
             }

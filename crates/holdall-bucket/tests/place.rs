@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{BackupId, BackupSource, Error, Options, Store};
+use holdall::{BackupId, Error, Options, Store};
 use holdall_bucket::{
-    Access, BackedUp, Base, Bucket, Event, Follow, Keep, Listed, Settings, Which, follow,
+    Access, BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Listed, Settings, Which, follow,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -250,7 +250,7 @@ fn a_store_is_followed() {
     };
     let mut added = 0;
     let (mut writes, began) = (0, Instant::now());
-    let mut sources = || Ok(Some(Box::new(store.clone()) as Box<dyn BackupSource>));
+    let mut sources = || Ok(Followed::Shared(store.clone()));
     follow(&place.bucket, settings, &mut sources, &mut |event| {
         match event {
             Some(Event::Added(_)) => added += 1,
@@ -283,4 +283,51 @@ fn a_store_is_followed() {
     let made = back_up(&place.bucket, &again, Base::Newest).unwrap();
     assert!(made.listed.base.is_some());
     assert!(place.restored(Which::Newest).unwrap() == objects(&again));
+}
+
+#[test]
+fn a_whole_backup_is_taken_beside_the_increments() {
+    let place = Place::new();
+    let store = Store::create(place.path("s")).unwrap();
+    let every = Duration::from_millis(10);
+    let keep = Some("last=40".parse().unwrap());
+    let settings = Follow { every, verify: false, rate: None, keep };
+    let (mut wholes, mut after, mut n) = (0, 0, 0);
+    let began = Instant::now();
+    let mut sources = || Ok(Followed::Shared(store.clone()));
+    follow(&place.bucket, settings, &mut sources, &mut |event| {
+        match event {
+            Some(Event::Added(added)) => {
+                wholes += u32::from(added.listed.base.is_none());
+                after += u32::from(wholes > 2);
+                // What is committed while it is taken must not be lost.
+                n += 1;
+                let name = format!("o{}", n % 3);
+                store.write(|tx| tx.put(name, &data(n, 3 << 20)).map(drop)).unwrap();
+            }
+            Some(Event::Failed(e)) => panic!("{e}"),
+            _ => {}
+        }
+        match after > 3 || began.elapsed().as_secs() > 100 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })
+    .unwrap();
+    assert!(after > 3, "{wholes} whole backups, {n} in all");
+    let last = back_up(&place.bucket, &store, Base::Newest).unwrap();
+    assert!(place.restored(Which::Newest).unwrap() == objects(&store));
+    // Another follower goes on behind the newest whole one.
+    store.write(|tx| tx.put("later", b"x").map(drop)).unwrap();
+    let mut once = 0;
+    follow(&place.bucket, settings, &mut sources, &mut |event| {
+        once +=
+            u32::from(matches!(&event, Some(Event::Added(added)) if added.listed.base.is_some()));
+        if once > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    assert!(place.restored(Which::Newest).unwrap() == objects(&store));
+    for listed in place.bucket.list().unwrap() {
+        assert!(place.bucket.parts(Which::Id(listed.id)).is_ok(), "{listed:?} after {last:?}");
+    }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use holdall::{BackupSource, Mark, Options, Progress, Reader, Store};
-use holdall_bucket::{BackedUp, Base, Bucket, Event, Follow, Keep, Pruned, Settings};
+use holdall_bucket::{BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Pruned, Settings};
 use holdall_control::Elsewhere;
 use serde_json::{Value, json};
 
@@ -62,12 +62,12 @@ pub fn follow(wanted: &Wanted, place: &Bucket, every: Duration) -> Outcome {
     let Wanted { verify, rate, keep, .. } = *wanted;
     let settings = Follow { every, verify, rate, keep };
     let mut said = Ok(());
-    let mut sources = || -> holdall::Result<Option<Box<dyn BackupSource>>> {
+    let mut sources = || -> holdall::Result<Followed<Box<dyn BackupSource + Send>>> {
         if let Ok(Some(other)) = Elsewhere::connect(&wanted.store) {
-            return Ok(Some(Box::new(other)));
+            return Ok(Followed::Shared(Box::new(other)));
         }
         let (path, options) = (wanted.store.clone(), wanted.options.clone());
-        Ok(Some(Box::new(Closed { path, options, store: None })))
+        Ok(Followed::Alone(Box::new(Closed { path, options, store: None })))
     };
     let ended = holdall_bucket::follow(place, settings, &mut sources, &mut |event| {
         let told = match event {

@@ -55,6 +55,16 @@ pub trait BackupSource {
     }
 }
 
+impl<S: BackupSource + ?Sized> BackupSource for Box<S> {
+    fn mark(&mut self, forget: &[[u8; 16]]) -> Result<Option<Mark>> {
+        (**self).mark(forget)
+    }
+
+    fn state(&mut self) -> Result<Reader> {
+        (**self).state()
+    }
+}
+
 impl Reader {
     /// The number of the store, as [`Store::id`].
     #[doc(hidden)]
