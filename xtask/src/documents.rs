@@ -12,7 +12,7 @@ use std::path::Path;
 /// Documents and their budgets; a folder's files have it together.
 const BUDGETS: [(&str, usize); 21] = [
     // How to install it, on which systems, and what it does not do.
-    ("README.md", 765),
+    ("README.md", 780),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1320),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
@@ -40,7 +40,7 @@ const BUDGETS: [(&str, usize); 21] = [
     // Backups and restores.
     ("docs/cli.md", 6970),
     // Whole ones and increments: what they cost and promise.
-    ("docs/backup.md", 1020),
+    ("docs/backup.md", 1160),
     // A protocol that others can speak.
     ("docs/control.md", 800),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
@@ -54,7 +54,7 @@ const BUDGETS: [(&str, usize); 21] = [
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
     // Modes of a store, as files have them; processes.
-    ("docs/python.md", 1460),
+    ("docs/python.md", 1490),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
     // Four doors side by side; walks, counts and waits.
@@ -64,7 +64,7 @@ const BUDGETS: [(&str, usize); 21] = [
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups.
-const ALL: usize = 44_990;
+const ALL: usize = 45_180;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
