@@ -1,8 +1,28 @@
 //! Backups of a Holdall store in a bucket: any S3-compatible one, or a directory.
 //!
 //! [`Bucket`] is a place that holds the backups of one store. [`Bucket::back_up`] adds a whole one, or
-//! only what changed since the newest; [`follow`] adds one every few seconds; [`Bucket::restore`]
-//! makes a store of any of them; [`Keep`] says which of them stay. See docs/backup.md.
+//! only what changed since the newest; [`follow()`] adds one every few seconds; [`Bucket::parts`] gives
+//! what [`holdall::restore`] makes a store of; [`Keep`] says which of them stay. See docs/backup.md.
+//!
+//! ```
+//! use holdall::Store;
+//! use holdall_bucket::{Access, Bucket, Settings, Which};
+//! use std::{ops::ControlFlow::Continue, sync::Arc};
+//! # let dir = std::env::temp_dir().join(format!("holdall-bucket-{}", std::process::id()));
+//! # let _ = std::fs::remove_dir_all(&dir);
+//! # std::fs::create_dir_all(&dir).unwrap();
+//! let mut store = Store::create(dir.join("photos.holdall"))?;
+//! store.write(|tx| tx.put("a", b"1"))?;
+//! // Or `s3://backups/photos`.
+//! let place = format!("file://{}/place", dir.display());
+//! let bucket = Arc::new(Bucket::open(&place, &Access::default())?);
+//! bucket.back_up(&mut store, Settings::default(), &mut |_| Continue(()))?;
+//! holdall::restore(dir.join("again"), bucket.parts(Which::Newest)?, &mut |_| Continue(()))?;
+//! assert_eq!(Store::open(dir.join("again"))?.get("a")?.unwrap(), b"1");
+//! # drop(store);
+//! # std::fs::remove_dir_all(&dir).unwrap();
+//! # Ok::<(), holdall::Error>(())
+//! ```
 //!
 //! What lies there, under the prefix of the place:
 //!

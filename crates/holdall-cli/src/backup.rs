@@ -98,6 +98,7 @@ pub fn run(args: &Args) -> Outcome {
         };
     }
     args.reach.must_be_unused()?;
+    stop::watch();
     if args.follow.is_some() || args.keep.is_some() {
         let option = if args.follow.is_some() { "--follow" } else { "--keep" };
         let what = format!("{option} is of use with a bucket only");
@@ -148,7 +149,7 @@ fn take(args: &Args, backup: Backup, source: &mut dyn BackupSource) -> Outcome {
     let mut tell = |progress: Progress| {
         totals.set(0, progress.total);
         meter.at(0, progress.done);
-        ControlFlow::Continue(())
+        unless_ended()
     };
     let to_output = args.dest == Path::new("-");
     let report = if to_output {
@@ -156,8 +157,8 @@ fn take(args: &Args, backup: Backup, source: &mut dyn BackupSource) -> Outcome {
     } else {
         backup.to_file(source, &args.dest, &mut tell)
     };
-    let report = report?;
     let took = meter.finish();
+    let report = unless_stopped(report)?;
     if to_output {
         return Ok(());
     }
@@ -182,16 +183,31 @@ fn said(args: &Args, report: &BackupReport) -> Outcome {
     out.finish()
 }
 
+/// Goes on unless the command was asked to end.
+fn unless_ended() -> ControlFlow<()> {
+    if stop::check().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// What came of it; if the command was asked to end, that.
+fn unless_stopped<T>(done: holdall::Result<T>) -> Outcome<T> {
+    match done {
+        Err(holdall::Error::Cancelled) => stop::check().and(Err(holdall::Error::Cancelled.into())),
+        done => Ok(done?),
+    }
+}
+
 /// Restores a store.
 pub fn restore(args: &RestoreArgs) -> Outcome {
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
     let mut tell = |progress: Progress| {
         meter.at(0, progress.done);
-        ControlFlow::Continue(())
+        unless_ended()
     };
-    let report = holdall::restore(&args.dest, parts(args)?, &mut tell)?;
+    stop::watch();
+    let report = holdall::restore(&args.dest, parts(args)?, &mut tell);
     let took = meter.finish();
+    let report = unless_stopped(report)?;
     let RestoreReport { id, time, written, verified, .. } = &report;
     if args.json {
         return output::json(&json!({

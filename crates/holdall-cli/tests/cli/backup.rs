@@ -1,11 +1,15 @@
 //! Backups and restores by commands, also of a store that another process writes.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
 
 use holdall::Store;
 use holdall_control::Control;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Home, bytes};
+use crate::support::{Home, Run, bytes, files};
 
 #[test]
 fn a_store_is_backed_up_while_another_process_writes_and_restored_at_any_increment() {
@@ -72,4 +76,33 @@ fn a_backup_goes_through_a_pipe() {
     fs::write(home.path("cut"), &whole.out[..whole.out.len() / 2]).unwrap();
     home.fails(&["restore", "x", "cut"], 4, "cut short");
     assert!(!home.path("x").exists());
+}
+
+#[test]
+fn a_backup_or_restore_that_is_ended_leaves_nothing() {
+    let home = Home::new();
+    let store = Store::create(home.path("s")).unwrap();
+    for n in 0..40 {
+        store.write(|tx| tx.put(format!("o{n}"), &bytes(n, 1 << 20)).map(drop)).unwrap();
+    }
+    store.close().unwrap();
+    home.ok(&["backup", "s", "whole"]);
+    let there = files(&home.path(""));
+    for args in [
+        ["backup", "s", "slow", "--rate", "1"].as_slice(),
+        &["backup", "s", "slow", "--base", "whole", "--rate", "1"],
+    ] {
+        // What an increment takes.
+        home.file("in", bytes(9, 4 << 20));
+        home.ok(&["put", "s", "more", "in"]);
+        fs::remove_file(home.path("in")).unwrap();
+        let child = home.command(args).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        Run::of(child.wait_with_output().unwrap()).failed(143, "ended by signal 15");
+        let names = |files: &[(PathBuf, Vec<u8>)]| -> Vec<PathBuf> {
+            files.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_eq!(names(&files(&home.path(""))), names(&there));
+    }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Home, Run, bytes, sound};
+use crate::support::{Home, Run, bytes, files, sound};
 
 /// A file system of a few MB, unmounted at the end.
 struct SmallDisk(PathBuf);
@@ -63,6 +63,29 @@ fn a_store_on_a_full_disk() {
     assert!(home.ok(&["get", "disk/s", "again"]) == bytes(1, 1_000_000));
     home.fails(&["get", "disk/s", "again", "-o", "disk/s/x"], 1, "disk/s/x");
     sound(&home, "disk/s");
+}
+
+#[test]
+fn a_backup_or_restore_on_a_full_disk_leaves_what_was_there() {
+    let home = Home::new();
+    let Some(disk) = SmallDisk::mount(&home, "disk", 16) else { return };
+    let place = format!("file://{}/place", disk.0.display());
+    home.file("small", bytes(1, 1_000_000));
+    home.file("large", bytes(2, 32 << 20));
+    home.ok(&["put", "s", "small", "small"]);
+    home.ok(&["backup", "s", "disk/whole"]);
+    home.ok(&["backup", "s", &place]);
+    home.ok(&["put", "s", "large", "large"]);
+    let there = files(&disk.0);
+    home.fails(&["backup", "s", "disk/next"], 6, "no space");
+    home.fails(&["backup", "s", "disk/more", "--base", "disk/whole"], 6, "no space");
+    home.ok(&["backup", "s", "elsewhere"]);
+    home.fails(&["restore", "disk/again", "elsewhere"], 6, "no space");
+    assert!(files(&disk.0) == there);
+    home.fails(&["backup", "s", &place, "--base", &place], 6, "no space");
+    home.ok(&["restore", "r0", "disk/whole"]);
+    home.ok(&["restore", "r1", &place]);
+    assert!(home.ok(&["get", "r0", "small"]) == home.ok(&["get", "r1", "small"]));
 }
 
 #[test]
