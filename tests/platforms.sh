@@ -21,7 +21,7 @@ declared() {
     fi
 }
 # shellcheck disable=SC2086
-declared 1.89 $library
+declared 1.89 $library -p holdall-bucket
 declared 1.92 -p holdall-cli -p holdall-opendal
 
 for system in aarch64-apple-darwin x86_64-unknown-freebsd; do
