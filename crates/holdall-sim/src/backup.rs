@@ -148,7 +148,7 @@ impl World {
             .unwrap_or_else(|| base.map_or_else(Backup::new, |base| Backup::new().base(base)));
         let (mut left, mut failure) = (work.iter(), None);
         // Some are broken off on their way.
-        let mut granules = if n % 4 == 3 { usize::from(n / 4 % 8) } else { usize::MAX };
+        let mut granules = if n % 8 == 3 { usize::from(n / 8 % 8) } else { usize::MAX };
         let taken = backup.to_pieces(&mut kept, &mut pieces, &mut |_| {
             if failure.is_none()
                 && let Some(op) = left.next()
