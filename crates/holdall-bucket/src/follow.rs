@@ -54,7 +54,7 @@ pub enum Event {
     Failed(Error),
 }
 
-/// What the place has, and what of the store is in it.
+/// The backups of the place, and the newest commit that is in them.
 struct Following<'f> {
     bucket: &'f Bucket,
     settings: Follow,

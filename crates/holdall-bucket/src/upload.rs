@@ -65,7 +65,9 @@ impl<'b> Upload<'b> {
 
     fn id(&self) -> Result<BackupId> {
         let id = self.head.and_then(|head| head.info().id);
-        id.ok_or_else(|| Error::Invalid("a store that can only be read has no increments".into()))
+        id.ok_or_else(|| {
+            Error::Invalid("a backup in a bucket marks the store: open it for writing".into())
+        })
     }
 
     /// Sends what was written. `last`: with the end of the stream.

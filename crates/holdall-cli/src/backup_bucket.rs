@@ -1,7 +1,6 @@
 //! `holdall backup` to a place in a bucket, once or again and again.
 //!
-//! Owns: [`Closed`], a store that nobody has open: it is opened for changes only when there is something
-//! to back up.
+//! Owns: [`Closed`], a store that nobody has open: it is opened for changes only to be marked.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -67,7 +66,7 @@ pub fn follow(wanted: &Wanted, place: &Bucket, every: Duration) -> Outcome {
             return Ok(Followed::Shared(Box::new(other)));
         }
         let (path, options) = (wanted.store.clone(), wanted.options.clone());
-        Ok(Followed::Alone(Box::new(Closed { path, options, store: None })))
+        Ok(Followed::Alone(Box::new(Closed { path, options })))
     };
     let ended = holdall_bucket::follow(place, settings, &mut sources, &mut |event| {
         let told = match event {
@@ -145,19 +144,18 @@ fn one_line(value: &Value) -> Outcome {
 struct Closed {
     path: PathBuf,
     options: Options,
-    store: Option<Store>,
 }
 
 impl BackupSource for Closed {
+    /// The store is open for changes as long as that takes; it is copied by reading alone.
     fn mark(&mut self, forget: &[[u8; 16]]) -> holdall::Result<Option<Mark>> {
         let store = self.options.clone().open(&self.path)?;
-        self.store.insert(store).mark_backup(forget).map(Some)
+        let mark = store.mark_backup(forget)?;
+        store.close()?;
+        Ok(Some(mark))
     }
 
     fn state(&mut self) -> holdall::Result<Reader> {
-        match &self.store {
-            Some(store) => store.read(),
-            None => Store::open_read_only(&self.path)?.read(),
-        }
+        Store::open_read_only(&self.path)?.read()
     }
 }

@@ -120,8 +120,12 @@ fn of(name: &str, e: Error) -> Error {
     }
 }
 
+/// What kept from reading; an error of the store that a reader wrapped stays what it is.
 fn lost(name: &str, e: io::Error) -> Error {
-    Error::io(format!("reading {name}"), e)
+    match e.downcast::<Error>() {
+        Ok(own) => of(name, own),
+        Err(e) => Error::io(format!("reading {name}"), e),
+    }
 }
 
 fn read(from: &mut impl Read, name: &str, to: &mut [u8]) -> Result<()> {
