@@ -226,6 +226,11 @@ impl<'a> HandlePage<'a> {
         Ok(())
     }
 
+    /// The number of the last object that had free `slot`; 0 if it had none.
+    pub fn last_unique(&self, slot: u16) -> u32 {
+        if usize::from(slot) < self.touched() { u32_at(self.bytes, place(slot).start) } else { 0 }
+    }
+
     fn next_free(&self, slot: u16) -> u16 {
         u16_at(self.bytes, ENTRIES + usize::from(slot) * ENTRY + 10)
     }
@@ -330,6 +335,46 @@ impl<'a> HandlePageMut<'a> {
         Ok(())
     }
 
+    /// Takes free slot `slot` for an object that had it in another store; false if it is taken.
+    /// Cost: the free chain up to it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the free chain leads astray, or the page has no such slot.
+    pub fn claim(&mut self, slot: u16, unique: u32, loc: Location) -> Result<bool> {
+        debug_assert!(loc.is_valid(), "{loc:?}");
+        if usize::from(slot) >= capacity(self.bytes.len()) {
+            return Err(Error::page(self.no, format!("has no handle {slot}")));
+        }
+        while self.head.touched <= usize::from(slot) {
+            let Head { live, touched, first_free } = self.head;
+            self.put(touched as u16, 0, FREE, first_free);
+            self.write_head(Head { live, touched: touched + 1, first_free: touched as u16 + 1 });
+        }
+        if self.view().get(slot)? != Handle::Free {
+            return Ok(false);
+        }
+        let (next, mut at) = (self.view().next_free(slot), self.head.first_free);
+        let mut head = Head { live: self.head.live + 1, ..self.head };
+        if at == slot + 1 {
+            head.first_free = next;
+        } else {
+            let mut left = head.touched;
+            while at != 0 && self.view().next_free(at - 1) != slot + 1 {
+                left = left
+                    .checked_sub(1)
+                    .ok_or_else(|| Error::page(self.no, "a free chain goes round"))?;
+                at = self.view().next_free(at - 1);
+            }
+            let before = at.checked_sub(1).filter(|s| usize::from(*s) < head.touched);
+            let before =
+                before.ok_or_else(|| Error::page(self.no, format!("no chain leads to {slot}")))?;
+            put_u16(&mut self.bytes[place(before)], 10, next);
+        }
+        self.put(slot, unique, loc.page.0, loc.slot);
+        self.write_head(head);
+        Ok(true)
+    }
+
     /// Points live handle `slot` elsewhere. The caller has looked at it with
     /// [`HandlePage::get`]; `unique` stays its own.
     pub fn update(&mut self, slot: u16, unique: u32, loc: Location) {
@@ -399,6 +444,31 @@ mod tests {
             assert_eq!(all, want);
             assert_eq!(page.get(capacity(size) as u16).unwrap(), Handle::Never);
         }
+    }
+
+    #[test]
+    fn any_free_slot_can_be_claimed() {
+        let mut rng = SmallRng::seed_from_u64(3);
+        let mut bytes = empty(4096);
+        let mut model = BTreeMap::new();
+        for unique in 0..2000_u32 {
+            let mut page = HandlePageMut::new(&mut bytes, PageNo(9), 3).unwrap();
+            let slot = rng.random_range(0..capacity(4096) as u16);
+            if rng.random_bool(0.6) {
+                let claimed = page.claim(slot, unique, loc(7)).unwrap();
+                assert_eq!(claimed, !model.contains_key(&slot));
+                model.entry(slot).or_insert(unique);
+            } else if let Some(old) = model.remove(&slot) {
+                page.remove(slot, old).unwrap();
+                assert_eq!(page.view().last_unique(slot), old);
+            }
+            page.view().check().unwrap();
+        }
+        let page = HandlePage::new(&bytes, PageNo(9), 3).unwrap();
+        let all: Vec<_> = page.iter().map(|h| h.unwrap()).map(|h| (h.0, h.1)).collect();
+        assert_eq!(all, model.into_iter().collect::<Vec<_>>());
+        let mut page = HandlePageMut::new(&mut bytes, PageNo(9), 3).unwrap();
+        assert!(page.claim(capacity(4096) as u16, 1, loc(7)).is_err());
     }
 
     #[test]

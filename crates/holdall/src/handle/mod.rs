@@ -230,6 +230,38 @@ impl HandleTable {
         Ok(spot.oid(unique))
     }
 
+    /// Gives `oid`, which was of another store, to a new object here; false if its slot is taken.
+    /// Cost: as [`HandleTable::fill`]; extents of handle pages up to its own.
+    ///
+    /// # Errors
+    /// As [`HandleTable::next`]; [`Error::Invalid`] for a location no handle can hold.
+    pub fn claim<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        oid: Oid,
+        loc: Location,
+    ) -> Result<bool> {
+        check_location(loc)?;
+        while self.map.len() <= oid.page {
+            self.extend(pages)?;
+        }
+        let none = || Error::corrupt("handle table", format!("index {} has no page", oid.page));
+        let (page, class) = self.map.get(pages, oid.page)?.ok_or_else(none)?;
+        if class == FRESH {
+            handle_page::init(pages.format(page, PageKind::Handle, 0)?, oid.page);
+        }
+        let mut handles =
+            HandlePageMut::new(pages.page_mut(page, PageKind::Handle)?, page, oid.page)?;
+        if !handles.claim(oid.slot, oid.unique, loc)? {
+            return Ok(false);
+        }
+        let new = handles.view().class();
+        if new != class {
+            self.map.set_class(pages, oid.page, new)?;
+        }
+        Ok(true)
+    }
+
     /// Allocates the next extent; returns the index of its first page.
     fn extend<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<u32> {
         let len = self.map.len();

@@ -4,11 +4,13 @@
 //! store's log belongs.
 
 mod error;
+mod gather;
 mod group_commit;
 pub mod place;
 mod scan;
 
 pub use error::{io_error, no_inodes};
+pub use gather::gather;
 pub(crate) use group_commit::write_circular;
 pub use group_commit::{DataFile, Log, LogStart, prepare_file, sign};
 pub use scan::{Expect, Followed, Scan, follow, harden, scan};

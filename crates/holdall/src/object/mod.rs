@@ -25,4 +25,4 @@ pub use read::{
 pub use rearrange::{ObjectPiece, pieces};
 pub use replace::{ObjectLocation, PreviousBody};
 pub use run::New;
-pub use write::{Data, ObjectWrite, max_tail, tail_limit};
+pub use write::{Data, ObjectWrite, StagedPart, max_tail, tail_limit};

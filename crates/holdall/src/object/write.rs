@@ -22,6 +22,17 @@ pub enum Data<'a> {
     Staged(Staged),
     /// The whole of another large object, whose runs are shared.
     Shared(Shares),
+    /// Parts in order; only the last may have a tail.
+    Parts(Vec<StagedPart>),
+}
+
+/// A part of an object on its way in.
+#[derive(Debug)]
+pub enum StagedPart {
+    /// Bytes in runs.
+    Bytes(Staged),
+    /// So many bytes that were never written.
+    Zeros(u64),
 }
 
 /// What a transaction needs to change one collection's objects.
@@ -107,6 +118,25 @@ impl ObjectWrite<'_> {
         self.handles.fill(self.tx, spot, unique, loc)
     }
 
+    /// As [`ObjectWrite::create`], of an object that had `oid` in another store; false, with the
+    /// transaction to be given up, if another has its slot.
+    ///
+    /// # Errors
+    /// As [`ObjectWrite::create`].
+    pub fn create_as(
+        &mut self,
+        oid: Oid,
+        head: &Head<'_>,
+        data: Data<'_>,
+        hints: Option<StoredHints>,
+    ) -> Result<bool> {
+        let record = self.build(oid, &head.of(self.collection), data, hints)?;
+        let loc = self.place(&record, None)?;
+        self.record_bytes = self.record_bytes.saturating_add(record.len() as u64);
+        *self.scratch = record;
+        self.handles.claim(self.tx, oid, loc)
+    }
+
     /// The record of an object; `hints` are its own, if it has any.
     pub(super) fn build(
         &mut self,
@@ -133,6 +163,22 @@ impl ObjectWrite<'_> {
                 let len = staged.len;
                 let runs = self.tx.adopt(staged, owner_of(oid))?;
                 let slices = slices_of(&runs, len, self.tx.page_size() as u64);
+                let tree = self.plant(oid, slices)?;
+                Ok(head.large(oid, &Descriptor { flags, threshold, tree, tail }))
+            }
+            Data::Parts(parts) => {
+                let (mut slices, mut tail) = (Vec::new(), Vec::new());
+                for part in parts {
+                    match part {
+                        StagedPart::Zeros(len) => slices.push(Slice::zeros(len)),
+                        StagedPart::Bytes(mut staged) => {
+                            tail = std::mem::take(&mut staged.tail);
+                            let len = staged.len;
+                            let runs = self.tx.adopt(staged, owner_of(oid))?;
+                            slices.extend(slices_of(&runs, len, self.tx.page_size() as u64));
+                        }
+                    }
+                }
                 let tree = self.plant(oid, slices)?;
                 Ok(head.large(oid, &Descriptor { flags, threshold, tree, tail }))
             }

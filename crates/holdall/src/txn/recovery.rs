@@ -5,7 +5,10 @@
 //! The argument that any torn page ends as its last version is in docs/recovery.md.
 
 mod blocks;
+mod lenient;
 pub(super) mod replay;
+
+pub use lenient::{Remade, remake};
 
 use super::direct;
 use super::volume::{Volume, slots_are_whole};

@@ -135,6 +135,43 @@ impl<'a> Replay<'a> {
         Ok((replay, bounds))
     }
 
+    /// As [`Replay::unchecked`], without the groups that cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn lenient(volume: &Volume, groups: &'a [Vec<u8>], log_bytes: u64) -> Result<Self> {
+        let (mut replay, mut bounds) = Self::parse(volume, &[], log_bytes)?;
+        for group in groups {
+            let before = (replay.edits.len(), replay.segments.len());
+            if replay.read_group(&mut bounds, group).is_err() {
+                replay.edits.truncate(before.0);
+                replay.segments.truncate(before.1);
+            }
+        }
+        replay.edits.sort_by_key(|edit| edit.page);
+        Ok(replay)
+    }
+
+    /// Gives `f` each page as the log makes it, in order of place, or why it cannot be made, with the
+    /// commit that changed it last.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub(super) fn each_attempt(
+        &self,
+        volume: &Volume,
+        f: &mut dyn FnMut(PageNo, Lsn, Result<&[u8]>) -> Result<()>,
+    ) -> Result<()> {
+        let mut bytes = vec![0; volume.page_size()];
+        for edits in self.edits.chunk_by(|a, b| a.page == b.page) {
+            let Some(last) = edits.last() else { continue };
+            let (no, lsn) = (last.page, last.lsn);
+            let made = make(volume, edits, &mut bytes, &mut |to| raw_page(volume, no, to));
+            f(no, lsn, made.map(|_| &bytes[..]))?;
+        }
+        Ok(())
+    }
+
     /// The pages that change, in order of place.
     pub(in crate::txn) fn changed(&self) -> impl Iterator<Item = PageNo> {
         self.edits.chunk_by(|a, b| a.page == b.page).filter_map(|edits| Some(edits.first()?.page))

@@ -1,0 +1,127 @@
+//! Replay for salvage: each page by itself, so that what is damaged costs nothing else.
+//!
+//! Owns no state. Writes into the volume, which is a layer in memory above the damaged file.
+
+use super::replay::{Data, Replay, raw_page};
+use super::{compose, refuse_contradictions};
+use crate::log::{self, Expect, place};
+use crate::txn::volume::{Volume, slots_are_whole};
+use holdall_core::superblock::Superblock;
+use holdall_core::{Error, Lsn, PageNo, Result, page};
+use holdall_io::{Disk, Storage};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What came of the log of a damaged store.
+#[derive(Debug, Default)]
+pub struct Remade {
+    /// The pages are those of one state, all that can be read.
+    pub sure: bool,
+    /// Pages whose newest version the log alone has, and cannot make.
+    pub unmade: BTreeSet<PageNo>,
+    /// What is wrong with the log, in words.
+    pub wrong: Option<String>,
+    /// The store that the log is of, where the superblocks do not say it.
+    pub store_id: Option<[u8; 16]>,
+}
+
+/// Brings the volume to the newest state that its log, or what is left of it, leads to. `superblock`: the
+/// newest one, if there is any. Cost: one pass over the log, a read of each page it names; memory of the
+/// log.
+///
+/// # Errors
+/// [`Error::Io`] of writing to the volume.
+pub fn remake(
+    storage: &dyn Storage,
+    volume: &Volume,
+    superblock: Option<&Superblock>,
+) -> Result<Remade> {
+    let log = match superblock.map_or_else(|| place::open(storage), |sb| to_recover(storage, sb)) {
+        Ok(Some(log)) => log,
+        Ok(None) => return Ok(without_log(storage, superblock, "it is missing".into())),
+        Err(e) => return Ok(without_log(storage, superblock, e.to_string())),
+    };
+    let (mut remade, strict) = match superblock.map(|sb| strict(storage, volume, sb, &*log)) {
+        Some(Ok(groups)) => (Remade { sure: true, ..Remade::default() }, Some(groups)),
+        Some(Err(e)) => (Remade { wrong: Some(e.to_string()), ..Remade::default() }, None),
+        None => (Remade::default(), None),
+    };
+    let groups = match strict {
+        Some(groups) => groups,
+        None => {
+            let (store, from) =
+                superblock.map_or((None, Lsn(0)), |sb| (Some(sb.store_id), sb.replay));
+            let found = log::gather(&*log, store, from);
+            if found.groups.is_empty() {
+                let why = remade.wrong.unwrap_or_else(|| "it holds no commit".into());
+                return Ok(without_log(storage, superblock, why));
+            }
+            remade.store_id = found.store_id;
+            found.groups
+        }
+    };
+    let log_bytes = log.len().unwrap_or(0);
+    apply(volume, &groups, log_bytes, &mut remade)?;
+    Ok(remade)
+}
+
+/// The log, also one that was cut short.
+fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
+    match place::to_recover(storage, sb) {
+        Err(Error::Corrupt { .. }) => place::open(storage),
+        other => other,
+    }
+}
+
+/// The groups of a log of which nothing is missing.
+fn strict(
+    storage: &dyn Storage,
+    volume: &Volume,
+    sb: &Superblock,
+    log: &dyn Disk,
+) -> Result<Vec<Vec<u8>>> {
+    let scan = log::scan(log, &Expect::of(sb), &mut |end, payload| {
+        // A damaged page is no reason to leave the group out.
+        Ok(end <= sb.in_place || super::direct::holds(volume, payload).unwrap_or(false))
+    })?;
+    refuse_contradictions(storage, sb, &scan)?;
+    Ok(scan.groups)
+}
+
+/// The state of the last checkpoint, if it is whole in its place: until the next one nothing in use is
+/// written over (rules 14, 16).
+fn without_log(storage: &dyn Storage, superblock: Option<&Superblock>, why: String) -> Remade {
+    let needed = superblock.is_none_or(|sb| sb.log_required);
+    let sure = superblock.is_some_and(|sb| {
+        let checkpoint = sb.in_place <= sb.replay;
+        !sb.log_required || checkpoint && slots_are_whole(&*storage.volume()).unwrap_or(false)
+    });
+    Remade { sure, wrong: needed.then_some(why), ..Remade::default() }
+}
+
+fn apply(volume: &Volume, groups: &[Vec<u8>], log_bytes: u64, remade: &mut Remade) -> Result<()> {
+    let replay = Replay::lenient(volume, groups, log_bytes)?;
+    for segment in &replay.segments {
+        match &segment.data {
+            Data::Bytes(bytes) => volume.write_pages(segment.first, bytes)?,
+            Data::Composed(checksum, parts) => match compose(volume, segment, *checksum, parts) {
+                // Its checksums tell who reads it.
+                Err(Error::Io { .. } | Error::Corrupt { .. }) | Ok(()) => {}
+                Err(e) => return Err(e),
+            },
+        }
+    }
+    let mut there = vec![0; volume.page_size()];
+    replay.each_attempt(volume, &mut |no, lsn, bytes| {
+        let whole = raw_page(volume, no, &mut there).is_ok() && page::check(&there, no).is_ok();
+        let in_place = if whole { page::lsn(&there) } else { Lsn(0) };
+        match bytes {
+            Ok(bytes) if in_place <= lsn => volume.write_pages(no, bytes),
+            Err(_) if in_place < lsn => {
+                remade.unmade.insert(no);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    })
+}
