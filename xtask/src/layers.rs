@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
-pub const LAYERS: [&str; 20] = [
+pub const LAYERS: [&str; 21] = [
     "metrics",
     "prefetch",
     "log",
@@ -31,6 +31,7 @@ pub const LAYERS: [&str; 20] = [
     "store",
     "maintain",
     "backup",
+    "salvage",
 ];
 
 /// The server's layers from the bottom up. Doors that stand side by side know nothing of each other.

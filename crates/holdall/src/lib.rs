@@ -126,7 +126,7 @@
 //! # Layers
 //!
 //! From the bottom: log, cache, txn, space, page map, handle, heap, names, sharing, segment tree,
-//! object, engine, read, write, store, maintain, backup; each knows those before it, and all are private.
+//! object, engine, read, write, store, maintain, backup, salvage; each knows those before it, and all are private.
 //! docs/design.md of the repository says why they are as they are.
 
 mod backup;
@@ -143,6 +143,7 @@ mod object;
 mod page_map;
 mod prefetch;
 mod read;
+mod salvage;
 mod segment_tree;
 mod sharing;
 mod space;
@@ -172,6 +173,7 @@ pub use metrics::Distribution;
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use read::{Entry, Fetched, Items, Listed, Listing, Located, NameIter, Object, Reader, Values};
+pub use salvage::{DoubtfulObject, LostObject, Salvage, SalvageReport};
 pub use store::{
     Checkpoints, CollectionStat, Elsewhere, Fullness, Metrics, ReaderStat, Store, StoreStat,
 };

@@ -185,10 +185,11 @@ pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
 }
 
 fn superblock(options: &Options, fresh: &Fresh) -> Superblock {
+    let (epoch, unique_ceiling) = options.tuning.begins.unwrap_or((1, 1));
     Superblock {
         store_id: options.tuning.store_id.unwrap_or_else(draw_id),
         incarnation: 1,
-        epoch: 1,
+        epoch,
         page_size: options.page_size as u32,
         space_pages: fresh.space_pages,
         sequence: 0,
@@ -197,7 +198,7 @@ fn superblock(options: &Options, fresh: &Fresh) -> Superblock {
         log_bytes: options.tuning.initial_log_bytes(),
         log_required: false,
         holes: false,
-        unique_ceiling: 1,
+        unique_ceiling,
         volume_pages: fresh.pages,
         spaces: 1,
         root: fresh.root,

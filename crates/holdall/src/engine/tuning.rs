@@ -42,6 +42,8 @@ pub struct Tuning {
     pub(crate) small_objects: u64,
     pub(crate) small_bytes: u64,
     pub(crate) store_id: Option<[u8; 16]>,
+    /// The first epoch and the first number of an object, of a store that follows on another.
+    pub(crate) begins: Option<(u32, u64)>,
     clock: fn() -> u64,
 }
 
@@ -63,6 +65,7 @@ impl Default for Tuning {
             small_objects: 1000,
             small_bytes: 64 << 10,
             store_id: None,
+            begins: None,
             clock: system_time,
         }
     }

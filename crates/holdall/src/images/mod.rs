@@ -9,6 +9,7 @@
 //!
 //! Cost: with 8 KiB pages a node leads to 509 others, so 130,000 images have two levels.
 
+use std::collections::HashSet;
 use holdall_core::image_node::{self as node, ImageNode, MAX_LEVEL};
 use holdall_core::page::PageKind;
 use holdall_core::{Error, PageNo, PageRead, Result};
@@ -179,6 +180,30 @@ fn list<R: PageRead + ?Sized>(
         list(pages, (below, Some(node.level())), from, most, found)?;
     }
     Ok(())
+}
+
+/// Gives `f` every page that has an image, and where it lies, as far as the nodes below `root` can be
+/// read. Cost: a read of each node.
+pub fn each_leaf<R: PageRead + ?Sized>(
+    pages: &R,
+    root: PageNo,
+    f: &mut dyn FnMut(PageNo, PageNo),
+) {
+    let (mut left, mut seen) = (vec![(root, None)], HashSet::new());
+    while let Some((no, above)) = left.pop() {
+        // A damaged tree may lead to a node many times.
+        if no.is_none() || !seen.insert(no) {
+            continue;
+        }
+        let Ok(bytes) = pages.page(no, PageKind::Images) else { continue };
+        let Ok(node) = checked(&bytes, no, above) else { continue };
+        for (page, to) in node.entries().filter(|(_, to)| !to.is_none()) {
+            match node.level() {
+                0 => f(page, to),
+                level => left.push((to, Some(level))),
+            }
+        }
+    }
 }
 
 /// Where the way to `page` goes on below node `no`: place among its entries and node; `None` if it

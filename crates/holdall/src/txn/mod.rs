@@ -32,7 +32,7 @@ pub use pinned::Pinned;
 pub use recovery::{Recovered, Remade, recover, remake};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::{Cold, PageTx};
-pub use volume::{Slots, Volume, newest_superblock, read_slots, slots_are_whole};
+pub use volume::{Slots, Volume, newest_superblock, read_slots};
 pub use writer_lock::{Cancel, Wait, Waiting};
 
 use crate::cache::horizon::{Horizon, Needed, Registration};

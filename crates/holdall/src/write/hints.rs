@@ -2,7 +2,7 @@
 
 use super::ObjectsMut;
 use crate::engine::key::Key;
-use crate::object::Hints;
+use crate::object::{Hints, StoredHints};
 use holdall_core::page::PageKind;
 use holdall_core::{PageWrite, Result};
 
@@ -43,7 +43,10 @@ impl ObjectsMut {
     /// # Errors
     /// [`Error::Full`](holdall_core::Error::Full) if the collection is new.
     pub fn set_collection_hints(&mut self, hints: Hints) -> Result<()> {
-        let kept = hints.kept(self.page_size());
+        self.keep_collection_hints(hints.kept(self.page_size()))
+    }
+
+    pub(crate) fn keep_collection_hints(&mut self, kept: StoredHints) -> Result<()> {
         self.with_objects(|objects, c| {
             c.hints = kept;
             // The commit writes the collection, but only if a page is changed.

@@ -4,6 +4,7 @@
 //! existing page and held to the commit; streaming large data needs none (rule 10).
 
 mod border;
+mod bring;
 mod collections;
 mod copy;
 mod drops;
@@ -23,6 +24,7 @@ mod sums;
 mod tx;
 mod writer;
 
+pub(crate) use bring::{Brought, stager};
 pub use collections::CollectionMut;
 pub(crate) use drops::{empty_all_dropped, empty_dropped, has_dropped};
 pub use object_mut::ObjectMut;

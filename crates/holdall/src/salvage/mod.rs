@@ -1,0 +1,305 @@
+//! Bringing what is whole of a damaged store into a new one.
+//!
+//! Owns: [`Salvage`]. A record has its object's id, name and attributes, and every page says what it is. So
+//! objects are found without superblocks, root, handles, names or directories; where these are whole,
+//! they say what of it the store had last. See docs/backup.md.
+
+mod body;
+mod bring;
+mod catalog;
+mod ground;
+mod handles;
+mod lost;
+mod map;
+mod pages;
+mod report;
+mod scan;
+
+pub use report::{DoubtfulObject, LostObject, SalvageReport};
+
+use crate::backup::BackupProgress;
+use crate::engine::Options;
+use crate::engine::catalog::{Root, large};
+use crate::maintain::Progress;
+use crate::store::{Store, open_error};
+use crate::txn::{has_writer, io_error};
+use bring::{Bringer, Candidate};
+use catalog::Catalog;
+use ground::Ground;
+use handles::{Handles, Life};
+use holdall_core::collection_entry::{Entry, SMALL_OWNER};
+use holdall_core::handle_page::Location;
+use holdall_core::heap_page::HeapPage;
+use holdall_core::heap_record::Record;
+use holdall_core::heap_record::divided::{self, Part};
+use holdall_core::page::{self, PageKind};
+use holdall_core::page_map_node::FRESH;
+use holdall_core::{Error, PageNo, Result};
+use holdall_io::{Access, FileStorage, NewFile, Storage};
+use pages::Pages;
+use scan::Found;
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Numbers of objects that a store whose superblocks are lost may have given out beyond those found.
+const MORE_UNIQUES: u64 = 1 << 20;
+/// Most epochs that a new store begins ahead: other lives of the damaged one are in none of them.
+const MOST_AHEAD: u64 = 1 << 16;
+
+/// Brings every object of a damaged store whose bytes have their checksums into a new store, under its
+/// OID, name and attributes.
+///
+/// ```
+/// # use std::ops::ControlFlow;
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let (damaged, new) = (dir.path().join("damaged.holdall"), dir.path().join("new.holdall"));
+/// # let store = holdall::Store::create(&damaged)?;
+/// # store.write(|tx| tx.put("a", b"1"))?;
+/// # store.close()?;
+/// let report = holdall::Salvage::new().to_file(&damaged, &new, &mut |_| ControlFlow::Continue(()))?;
+/// assert!(report.is_whole());
+/// assert_eq!(holdall::Store::open(&new)?.read()?.get("a")?, Some(b"1".into()));
+/// # Ok::<(), holdall::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+#[must_use = "nothing is brought before Salvage::to_file"]
+pub struct Salvage {
+    partial: bool,
+}
+
+impl Salvage {
+    /// Whole objects only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether objects are brought too of which bytes are lost, with zeros in place of these. Default: no.
+    pub fn partial(mut self, partial: bool) -> Self {
+        self.partial = partial;
+        self
+    }
+
+    /// Makes a new store at `new` of what is whole in the store at `damaged`, which is only read. Its
+    /// name appears once it is complete and durable. It has an id of its own, and the objects' versions and
+    /// times; copies share no bytes any more. `progress` may end it. Cost: reads the file once, then what
+    /// is in use again; memory of 40 bytes for each page of records.
+    ///
+    /// # Errors
+    /// What is lost is no error but in the report. [`Error::Exists`] if something has the name;
+    /// [`Error::NotFound`]; [`Error::NotAStore`] if nothing of one is found; [`Error::Locked`] if somebody
+    /// has it open for writing; [`Error::Unsupported`]; [`Error::Cancelled`] if `progress` ended it;
+    /// [`Error::Full`], [`Error::Io`]. Then there is no such file.
+    pub fn to_file(
+        self,
+        damaged: impl AsRef<Path>,
+        new: impl AsRef<Path>,
+        progress: BackupProgress<'_>,
+    ) -> Result<SalvageReport> {
+        let (damaged, new) = (damaged.as_ref(), new.as_ref());
+        let storage = FileStorage::open(damaged, Access::ReadOnly);
+        let storage: Arc<dyn Storage> = Arc::new(storage.map_err(|e| open_error(damaged, e))?);
+        if has_writer(&*storage)? {
+            let (path, by) = (damaged.display().to_string(), "another process".into());
+            return Err(Error::Locked { path, by, process: None });
+        }
+        let failed = |e: std::io::Error| match e.kind() {
+            std::io::ErrorKind::AlreadyExists => Error::Exists(new.display().to_string()),
+            _ => io_error(format!("making {}", new.display()), e),
+        };
+        let file = NewFile::begin(new).map_err(failed)?;
+        let like = storage.volume().metadata().ok().flatten();
+        let report = self.bring(&storage, progress, &|options| options.create(file.path()))?;
+        file.publish(like.as_ref()).map_err(failed)?;
+        Ok(report)
+    }
+
+    /// As [`Salvage::to_file`], from any storage into another that holds nothing.
+    ///
+    /// # Errors
+    /// As [`Salvage::to_file`].
+    #[doc(hidden)]
+    pub fn on(self, damaged: &Arc<dyn Storage>, new: &Arc<dyn Storage>) -> Result<SalvageReport> {
+        let mut go_on = |_| std::ops::ControlFlow::Continue(());
+        self.bring(damaged, &mut go_on, &|options| options.create_on(new.clone()))
+    }
+
+    fn bring(
+        self,
+        damaged: &Arc<dyn Storage>,
+        progress: BackupProgress<'_>,
+        create: &dyn Fn(&Options) -> Result<Store>,
+    ) -> Result<SalvageReport> {
+        let ground = Ground::find(damaged)?;
+        let mut found = Found::read(&ground, &mut |p| progress(half(p, 0)))?;
+        if found.pages == 0 {
+            let detail = "no page of one is whole".into();
+            return Err(Error::NotAStore { path: damaged.name(), detail });
+        }
+        let mut pages = Pages::new(&ground, &mut found)?;
+        let root_page = root_page(&ground, &found);
+        let root = root_page.filter(|_| ground.is_sure()).and_then(|no| {
+            pages.learn_images(no);
+            let (bytes, doubt) = pages.look(no, PageKind::Root).ok()?;
+            Root::decode(&bytes).ok().filter(|_| !doubt)
+        });
+        let sure = Sure { ground: &ground, root: root.as_ref() };
+        let store = create(&options(&ground, &found))?;
+        let report = sure.bring_all(&pages, &found, &store, self.partial, &mut |p| {
+            progress(half(p, 1))
+        });
+        let closed = store.close();
+        let report = report?;
+        closed?;
+        Ok(report)
+    }
+}
+
+/// A damaged store whose pages are known.
+struct Sure<'a> {
+    ground: &'a Ground,
+    /// The root, if all pages are of one state.
+    root: Option<&'a Root>,
+}
+
+impl Sure<'_> {
+    fn bring_all(
+        &self,
+        pages: &Pages<'_>,
+        found: &Found,
+        store: &Store,
+        partial: bool,
+        progress: BackupProgress<'_>,
+    ) -> Result<SalvageReport> {
+        let sure = self.ground.is_sure();
+        let catalog = Catalog::find(pages, found, self.root);
+        let handles = Handles::find(pages, found, self.root, sure);
+        let blank = self.root.map_or_else(HashSet::new, |root| blank_pages(pages, root));
+        let mut bringer = Bringer::new((pages, &catalog), store, partial, self.most_pages());
+        bringer.report.notes.clone_from(&self.ground.notes);
+        bringer.report.unreadable = found.unreadable;
+        bringer.make_collections()?;
+        let (mut perhaps, heaps) = (Vec::new(), found.heaps());
+        let total = heaps.len() as u64;
+        for (done, no) in (1..).zip(&heaps) {
+            let gone = sure && pages.is_free(*no) == Some(true) || blank.contains(no);
+            if !gone {
+                self.bring_page(pages, &handles, *no, &mut bringer, &mut perhaps)?;
+            }
+            if progress(Progress { done, total }).is_break() {
+                return Err(Error::Cancelled);
+            }
+        }
+        bringer.bring_best(perhaps)?;
+        bringer.commit()?;
+        lost::find((pages, found, sure), &handles, &catalog, &mut bringer);
+        let mut report = bringer.report;
+        if self.root.is_none() && sure {
+            report.notes.push("the root page is lost".into());
+        }
+        if !catalog.is_whole() && sure {
+            let text = "a part of the catalog is lost: collections may be called by their numbers";
+            report.notes.push(text.into());
+        }
+        report.collections = store.read()?.collections()?.len() as u64;
+        Ok(report)
+    }
+
+    /// Brings the objects whose records lie in a page; those that no handle confirms go to `perhaps`.
+    fn bring_page(
+        &self,
+        pages: &Pages<'_>,
+        handles: &Handles,
+        no: PageNo,
+        bringer: &mut Bringer<'_, '_>,
+        perhaps: &mut Vec<Candidate>,
+    ) -> Result<()> {
+        let Ok((bytes, _)) = pages.look(no, PageKind::Heap) else { return Ok(()) };
+        let Ok(heap) = HeapPage::new(&bytes, no) else { return Ok(()) };
+        let sure = self.ground.is_sure();
+        for (slot, range) in heap.iter().filter_map(Result::ok) {
+            let Some(bytes) = bytes.get(range) else { continue };
+            let Ok((oid, Part::Whole | Part::First(_))) = divided::part(bytes) else { continue };
+            let loc = Location { page: no, slot };
+            match handles.life(pages, oid, loc) {
+                Life::Gone => {}
+                Life::Lives => bringer.bring(oid, loc, None)?,
+                Life::Perhaps => {
+                    let change = Record::parse(bytes).map(|r| r.change).unwrap_or_default();
+                    let known = sure && pages.is_free(no) == Some(false);
+                    let why = (!known).then_some("its handle is lost: it may have been removed");
+                    let lsn = page::lsn(&bytes_of(pages, no)?);
+                    perhaps.push(Candidate { oid, loc, change, lsn, why });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// More handle pages than there can have been.
+    fn most_pages(&self) -> u64 {
+        let length = self.ground.disk.len().unwrap_or(0) / self.ground.page_size as u64;
+        length.max(self.ground.superblock.as_ref().map_or(0, |sb| sb.volume_pages))
+    }
+}
+
+fn bytes_of(pages: &Pages<'_>, no: PageNo) -> Result<holdall_core::PageRef> {
+    pages.look(no, PageKind::Heap).map(|(bytes, _)| bytes)
+}
+
+/// The root page: as the superblock says, else the newest one that was found.
+fn root_page(ground: &Ground, found: &Found) -> Option<PageNo> {
+    match &ground.superblock {
+        Some(sb) => Some(sb.root),
+        None => found.root.map(|(_, no)| no),
+    }
+}
+
+/// Pages of heap files that hold nothing yet: what lies there is of an earlier use.
+fn blank_pages(pages: &Pages<'_>, root: &Root) -> HashSet<PageNo> {
+    let mut blank = HashSet::new();
+    let mut add = |number, page| {
+        let Ok(collection) = large(pages, number, page) else { return };
+        map::each_entry(pages, collection.heap.map(), &mut |_, entry| {
+            if entry.tag.class == FRESH {
+                blank.insert(entry.page);
+            }
+        });
+    };
+    let entries = root.entries.iter(pages, Bound::Unbounded).map_while(Result::ok);
+    let known = entries.filter_map(|(key, value)| {
+        crate::engine::catalog::Known::decode(&key, &value).ok()
+    });
+    for known in known {
+        if let Entry::Large(page) = known.entry {
+            add(known.number, page);
+        }
+    }
+    if !root.small.is_none() {
+        add(SMALL_OWNER, root.small);
+    }
+    blank
+}
+
+/// How the new store is made: it goes on where the damaged one ended, so that no OID and no version is
+/// given out twice.
+fn options(ground: &Ground, found: &Found) -> Options {
+    let sb = ground.superblock.as_ref();
+    let drawn = RandomState::new().build_hasher().finish() % MOST_AHEAD;
+    let epoch = u64::from(found.most_epoch.max(sb.map_or(0, |sb| sb.epoch))) + 1 + drawn;
+    let unique = match sb {
+        Some(sb) => sb.unique_ceiling.max(u64::from(found.most_unique) + 1),
+        None => u64::from(found.most_unique) + MORE_UNIQUES,
+    };
+    let mut options = Options::default().page_size(ground.page_size);
+    options.tuning.begins = Some((u32::try_from(epoch).unwrap_or(u32::MAX), unique));
+    options
+}
+
+/// Progress of the first or the second half of the work.
+fn half(progress: Progress, which: u64) -> Progress {
+    let Progress { done, total } = progress;
+    Progress { done: done + which * total, total: 2 * total }
+}

@@ -1,0 +1,180 @@
+//! One pass over a damaged file: which pages are whole, and what each says that it is.
+//!
+//! Owns: [`Found`]. Nothing here is believed yet: a page that is whole may be of an earlier state, and
+//! free since.
+
+use super::ground::{Ground, is_whole, may_be_page};
+use crate::maintain::Progress;
+use holdall_core::bytes::{u32_at, u64_at};
+use holdall_core::handle_page::HandlePage;
+use holdall_core::heap_page::HeapPage;
+use holdall_core::heap_record::Record;
+use holdall_core::names_node::Node;
+use holdall_core::page::{self, HEADER, PageKind};
+use holdall_core::{Error, Lsn, PageNo, Result};
+use holdall_io::Disk;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+/// Bytes read at a time.
+const AT_ONCE: usize = 1 << 20;
+/// What is read one by one where more at once cannot be.
+const LEAST: usize = 4096;
+
+/// The pages of a file that are whole, by what they say of themselves.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Pages of records; of two with one place in their file the newest.
+    heaps: HashMap<(u64, u32), (Lsn, PageNo)>,
+    /// Handle pages by index, the newest of each.
+    pub(super) handles: BTreeMap<u32, (Lsn, PageNo)>,
+    /// Info pages by the first page of their stretch, the newest of each.
+    pub(super) infos: HashMap<u64, (Lsn, PageNo)>,
+    /// Leaves of names trees, with their owner.
+    pub(super) leaves: Vec<(u64, PageNo)>,
+    /// The newest root page.
+    pub(super) root: Option<(Lsn, PageNo)>,
+    /// Where versions of pages lie that are not in their places.
+    pub(super) elsewhere: HashMap<PageNo, Vec<(Lsn, PageNo)>>,
+    /// Pages of a space, as directories say, and how many do.
+    space_pages: BTreeMap<u32, usize>,
+    /// Whether there is a tree of images, or was.
+    pub(super) images: bool,
+    /// The highest number of an object, and the highest epoch of a change.
+    pub(super) most_unique: u32,
+    pub(super) most_epoch: u32,
+    /// Pages with a header that are whole.
+    pub(super) pages: u64,
+    /// Bytes that the device could not read.
+    pub(super) unreadable: u64,
+}
+
+impl Found {
+    /// Reads the whole file once. `progress` may end that.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub(super) fn read(
+        ground: &Ground,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Self> {
+        let mut found = Self::default();
+        let length = ground.disk.len().map_err(|e| Error::io("reading the file's length", e))?;
+        let size = ground.page_size;
+        let mut buffer = vec![0; AT_ONCE];
+        for at in (0..length).step_by(AT_ONCE) {
+            let part = &mut buffer[..(length - at).min(AT_ONCE as u64) as usize];
+            found.unreadable += read_what_can_be(&*ground.disk, at, part);
+            for (i, bytes) in part.chunks_exact(size).enumerate() {
+                if may_be_page(bytes) && is_whole(bytes) {
+                    found.add(PageNo(at / size as u64 + i as u64), bytes);
+                }
+            }
+            if progress(Progress { done: at + part.len() as u64, total: length }).is_break() {
+                return Err(Error::Cancelled);
+            }
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, place: PageNo, bytes: &[u8]) {
+        let (no, lsn, owner) = (page::address(bytes), page::lsn(bytes), page::owner(bytes));
+        self.pages += 1;
+        if no != place {
+            self.elsewhere.entry(no).or_default().push((lsn, place));
+        }
+        match page::kind(bytes) {
+            Some(PageKind::SpaceDir) => {
+                *self.space_pages.entry(u32_at(bytes, HEADER + 4)).or_default() += 1;
+            }
+            Some(PageKind::SpaceInfo) => {
+                newest(self.infos.entry(u64_at(bytes, HEADER)).or_default(), lsn, no);
+            }
+            Some(PageKind::Root) => {
+                newest(self.root.get_or_insert_default(), lsn, no);
+            }
+            Some(PageKind::Handle) => self.add_handles(no, bytes),
+            Some(PageKind::Heap) => self.add_records(no, bytes),
+            Some(PageKind::Names) if Node::open(no, bytes).is_ok_and(|node| node.is_leaf()) => {
+                self.leaves.push((owner, no));
+            }
+            Some(PageKind::Images) => self.images = true,
+            _ => {}
+        }
+    }
+
+    fn add_handles(&mut self, no: PageNo, bytes: &[u8]) {
+        let index = u32_at(bytes, HEADER);
+        let Ok(handles) = HandlePage::new(bytes, no, index) else { return };
+        newest(self.handles.entry(index).or_default(), page::lsn(bytes), no);
+        let slots = 0..holdall_core::handle_page::capacity(bytes.len()) as u16;
+        let most = slots.map(|slot| handles.last_unique(slot)).max();
+        self.most_unique = self.most_unique.max(most.unwrap_or(0));
+    }
+
+    fn add_records(&mut self, no: PageNo, bytes: &[u8]) {
+        let Ok(heap) = HeapPage::new(bytes, no) else { return };
+        newest(
+            self.heaps.entry((page::owner(bytes), heap.index())).or_default(),
+            page::lsn(bytes),
+            no,
+        );
+        for range in heap.iter().filter_map(Result::ok).map(|(_, range)| range) {
+            if let Some(Ok(record)) = bytes.get(range).map(Record::parse) {
+                self.most_unique = self.most_unique.max(record.oid.unique);
+                self.most_epoch = self.most_epoch.max(record.change.epoch);
+            }
+        }
+    }
+
+    /// Pages of records, in the order in which they lie.
+    pub(super) fn heaps(&self) -> Vec<PageNo> {
+        let mut all: Vec<PageNo> = self.heaps.values().map(|(_, no)| *no).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Pages of a space, as most directories say; else a number that all info pages agree with.
+    pub(super) fn space_pages(&self, page_size: usize) -> u32 {
+        let most = self.space_pages.iter().max_by_key(|(_, n)| **n).map(|(pages, _)| *pages);
+        most.unwrap_or_else(|| self.space_pages_of_infos(page_size))
+    }
+
+    fn space_pages_of_infos(&self, page_size: usize) -> u32 {
+        use holdall_core::space_dir::SpaceLayout;
+        let usual = SpaceLayout::default_space_pages(page_size);
+        let sizes = std::iter::once(usual).chain((6..=15).rev().map(|bits| 1 << bits));
+        let fits = |layout: &SpaceLayout| {
+            let first = |no: &u64| {
+                let (_, index) = layout.split(PageNo(*no)).ok()?;
+                let (_, place) = layout.stretch_of(index);
+                (place == 0).then_some(())
+            };
+            self.infos.keys().all(|no| first(no).is_some())
+        };
+        let layouts = sizes.filter_map(|pages| SpaceLayout::new(page_size, pages).ok());
+        layouts.filter(fits).map(|layout| layout.space_pages()).next().unwrap_or(usual)
+    }
+}
+
+fn newest(known: &mut (Lsn, PageNo), lsn: Lsn, no: PageNo) {
+    if known.1.is_none() || lsn > known.0 {
+        *known = (lsn, no);
+    }
+}
+
+/// Fills `to` with what can be read at `at`; the rest is zeros. Returns how many bytes those are.
+pub(super) fn read_what_can_be(disk: &dyn Disk, at: u64, to: &mut [u8]) -> u64 {
+    if disk.read_at(at, to).is_ok() {
+        return 0;
+    }
+    let mut lost = 0;
+    for (i, part) in to.chunks_mut(LEAST).enumerate() {
+        if disk.read_at(at + (i * LEAST) as u64, part).is_err() {
+            part.fill(0);
+            lost += part.len() as u64;
+        }
+    }
+    lost
+}
