@@ -9,10 +9,10 @@
 //!
 //! Cost: with 8 KiB pages a node leads to 509 others, so 130,000 images have two levels.
 
-use std::collections::HashSet;
 use holdall_core::image_node::{self as node, ImageNode, MAX_LEVEL};
 use holdall_core::page::PageKind;
 use holdall_core::{Error, PageNo, PageRead, Result};
+use std::collections::HashSet;
 
 /// The tree of a state, by its root; none if every page lies in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -184,11 +184,7 @@ fn list<R: PageRead + ?Sized>(
 
 /// Gives `f` every page that has an image, and where it lies, as far as the nodes below `root` can be
 /// read. Cost: a read of each node.
-pub fn each_leaf<R: PageRead + ?Sized>(
-    pages: &R,
-    root: PageNo,
-    f: &mut dyn FnMut(PageNo, PageNo),
-) {
+pub fn each_leaf<R: PageRead + ?Sized>(pages: &R, root: PageNo, f: &mut dyn FnMut(PageNo, PageNo)) {
     let (mut left, mut seen) = (vec![(root, None)], HashSet::new());
     while let Some((no, above)) = left.pop() {
         // A damaged tree may lead to a node many times.

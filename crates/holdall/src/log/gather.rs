@@ -2,8 +2,8 @@
 //!
 //! Owns no state. Unlike [`scan`](super::scan()) it goes on behind what is damaged.
 
-use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_core::Lsn;
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_io::Disk;
 use std::collections::BTreeMap;
 
@@ -33,7 +33,9 @@ pub fn gather(disk: &dyn Disk, store: Option<[u8; 16]>, from: Lsn) -> Gathered {
         read(disk, at * BLOCK as u64, part);
         for block in part.chunks_exact(BLOCK) {
             let Some(header) = BlockHeader::decode_any(block) else { continue };
-            if *found.store_id.get_or_insert(header.store_id) != header.store_id || header.lsn < from {
+            if *found.store_id.get_or_insert(header.store_id) != header.store_id
+                || header.lsn < from
+            {
                 continue;
             }
             if header.epoch > epoch {

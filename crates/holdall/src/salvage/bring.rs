@@ -18,7 +18,8 @@ use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::Descriptor;
 use holdall_core::version::Change;
 use holdall_core::{Lsn, Oid, PageRead, Result};
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 
 /// Objects, and bytes of them, of a transaction.
 const MOST_OBJECTS: u64 = 500;
@@ -32,21 +33,40 @@ pub(super) struct Candidate {
     pub(super) change: Change,
     /// Of its page.
     pub(super) lsn: Lsn,
+    /// No directory has that as free.
+    pub(super) used: bool,
     pub(super) why: Option<&'static str>,
 }
 
 impl Candidate {
-    /// Whether this rather than `other`, a candidate for the same slot, is what the store had last.
-    fn is_rather(&self, other: &Self) -> bool {
-        let rank = |c: &Self| (c.change.epoch, c.change.count, c.lsn);
-        is_younger(self.oid, other.oid) || self.oid == other.oid && rank(self) > rank(other)
+    /// The greatest of the candidates for a slot is what the store had last.
+    fn compare(&self, other: &Self) -> Ordering {
+        let rank = |c: &Self| (c.used, c.change.epoch, c.change.count, c.lsn);
+        match (is_younger(self.oid, other.oid), self.oid == other.oid) {
+            (_, true) => rank(self).cmp(&rank(other)),
+            (true, _) => Ordering::Greater,
+            (false, false) => Ordering::Less,
+        }
     }
 }
 
+/// Where objects come from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a, 'g> {
+    pub(super) pages: &'a Pages<'g>,
+    pub(super) catalog: &'a Catalog,
+    /// Handle pages that there can be.
+    pub(super) most_pages: u64,
+}
+
+/// Which objects are still to be brought, and what makes them doubtful.
+struct Only<'a> {
+    may: Box<dyn Fn(Oid) -> bool + 'a>,
+    why: &'static str,
+}
+
 /// Brings objects into a new store.
-pub(super) struct Bringer<'a, 'g> {
-    pages: &'a Pages<'g>,
-    catalog: &'a Catalog,
+pub(super) struct Bringer<'a> {
     store: &'a Store,
     tx: Option<WriteTx>,
     /// Objects and bytes of the transaction under way.
@@ -54,29 +74,50 @@ pub(super) struct Bringer<'a, 'g> {
     /// The slots of objects that were brought, or are lost.
     taken: HashMap<u32, Vec<u64>>,
     partial: bool,
-    /// Handle pages that there can be.
-    most_pages: u64,
+    /// None: all objects are brought.
+    only: Option<Only<'a>>,
     pub(super) report: SalvageReport,
 }
 
-impl<'a, 'g> Bringer<'a, 'g> {
-    pub(super) fn new(
-        (pages, catalog): (&'a Pages<'g>, &'a Catalog),
-        store: &'a Store,
-        partial: bool,
-        most_pages: u64,
-    ) -> Self {
+impl<'a> Bringer<'a> {
+    pub(super) fn new(store: &'a Store, partial: bool) -> Self {
         let (taken, report) = (HashMap::new(), SalvageReport::default());
-        let (tx, gathered) = (None, (0, 0));
-        Self { pages, catalog, store, tx, gathered, taken, partial, most_pages, report }
+        Self { store, tx: None, gathered: (0, 0), taken, partial, only: None, report }
+    }
+
+    /// Objects that are known and were not brought.
+    pub(super) fn not_brought(&self) -> HashSet<Oid> {
+        let lost = self.report.lost.iter().filter(|lost| !lost.brought);
+        lost.map(|lost| lost.oid).collect()
+    }
+
+    /// From here on brings only objects that `may` names. `why`: what makes them doubtful.
+    pub(super) fn only(&mut self, may: impl Fn(Oid) -> bool + 'a, why: &'static str) {
+        self.not_brought().iter().for_each(|oid| self.untake(*oid));
+        self.only = Some(Only { may: Box::new(may), why });
+    }
+
+    /// Whether all objects are brought, and what is lost is to be told.
+    pub(super) fn brings_all(&self) -> bool {
+        self.only.is_none()
+    }
+
+    /// Commits the last objects.
+    ///
+    /// # Errors
+    /// Those of the new store.
+    pub(super) fn finish(mut self) -> Result<SalvageReport> {
+        self.commit()?;
+        self.report.collections = self.store.read()?.collections()?.len() as u64;
+        Ok(self.report)
     }
 
     /// Makes the collections whose names are known, empty ones too.
     ///
     /// # Errors
     /// Those of the new store.
-    pub(super) fn make_collections(&mut self) -> Result<()> {
-        for (name, hints) in self.catalog.all() {
+    pub(super) fn make_collections(&mut self, catalog: &Catalog) -> Result<()> {
+        for (name, hints) in catalog.all() {
             let tx = self.transaction()?;
             // A name that no collection can have is read as damage of the catalog.
             let Ok(mut collection) = tx.collection(name) else { continue };
@@ -106,22 +147,53 @@ impl<'a, 'g> Bringer<'a, 'g> {
         words[at] |= 1 << (oid.slot % 64);
     }
 
+    fn untake(&mut self, oid: Oid) {
+        let words = self.taken.get_mut(&oid.page);
+        if let Some(word) = words.and_then(|words| words.get_mut(usize::from(oid.slot / 64))) {
+            *word &= !(1 << (oid.slot % 64));
+        }
+    }
+
     /// Brings the best of the candidates for each slot that is not settled.
     ///
     /// # Errors
     /// Those of the new store.
-    pub(super) fn bring_best(&mut self, candidates: Vec<Candidate>) -> Result<()> {
-        let mut best: HashMap<(u32, u16), Candidate> = HashMap::new();
+    pub(super) fn bring_best(
+        &mut self,
+        from: Source<'_, '_>,
+        candidates: Vec<Candidate>,
+    ) -> Result<()> {
+        let mut all: HashMap<(u32, u16), Vec<Candidate>> = HashMap::new();
         for candidate in candidates.into_iter().filter(|c| !self.is_taken(c.oid)) {
-            let slot = (candidate.oid.page, candidate.oid.slot);
-            match best.get(&slot) {
-                Some(known) if !candidate.is_rather(known) => {}
-                _ => drop(best.insert(slot, candidate)),
-            }
+            all.entry((candidate.oid.page, candidate.oid.slot)).or_default().push(candidate);
         }
-        let mut best: Vec<Candidate> = best.into_values().collect();
-        best.sort_by_key(|c| c.loc);
-        best.into_iter().try_for_each(|c| self.bring(c.oid, c.loc, c.why))
+        let mut all: Vec<Vec<Candidate>> = all.into_values().collect();
+        all.iter_mut().for_each(|slot| slot.sort_by(|a, b| b.compare(a)));
+        all.sort_by_key(|slot| slot.first().map(|c| c.loc));
+        all.into_iter().try_for_each(|slot| self.bring_one_of(from, slot))
+    }
+
+    /// Brings the first of the candidates for a slot that is whole.
+    fn bring_one_of(&mut self, from: Source<'_, '_>, slot: Vec<Candidate>) -> Result<()> {
+        let (before, mut first) = (self.report.lost.len(), None);
+        for candidate in slot {
+            let older =
+                first.as_ref().map(|_| "what it was last is damaged: this is a version before");
+            self.bring(from, (candidate.oid, candidate.loc), older.or(candidate.why))?;
+            if !self.is_taken(candidate.oid) {
+                continue;
+            }
+            match self.report.lost.len() > before {
+                true if !self.partial => first = first.or(self.report.lost.pop()),
+                _ => return Ok(()),
+            }
+            self.untake(candidate.oid);
+        }
+        if let Some(lost) = first {
+            self.take(lost.oid);
+            self.report.lost.push(lost);
+        }
+        Ok(())
     }
 
     /// Brings the object whose record lies at `loc`, or notes what is lost of it. `why`: what makes it
@@ -129,51 +201,61 @@ impl<'a, 'g> Bringer<'a, 'g> {
     ///
     /// # Errors
     /// Those of the new store.
-    pub(super) fn bring(&mut self, oid: Oid, loc: Location, why: Option<&str>) -> Result<()> {
-        self.pages.take_doubt();
-        let owner = self.pages.with_page(loc.page, PageKind::Heap, |bytes| Ok(page::owner(bytes)));
-        let record = owner.and_then(|owner| Ok((owner, HeapFile::whole(self.pages, loc)?)));
-        let (owner, bytes) = match record {
-            Ok(record) => record,
-            // Told with those whose records are lost.
-            Err(_) => return Ok(()),
+    pub(super) fn bring(
+        &mut self,
+        from: Source<'_, '_>,
+        (oid, loc): (Oid, Location),
+        why: Option<&'static str>,
+    ) -> Result<()> {
+        let why = match &self.only {
+            Some(only) if self.is_taken(oid) || !(only.may)(oid) => return Ok(()),
+            Some(only) => Some(only.why),
+            None => why,
         };
+        let pages = from.pages;
+        pages.take_doubt();
+        let owner = pages.with_page(loc.page, PageKind::Heap, |bytes| Ok(page::owner(bytes)));
+        let record = owner.and_then(|owner| Ok((owner, HeapFile::whole(pages, loc)?)));
+        // What cannot be read is told with those whose records are lost.
+        let Ok((owner, bytes)) = record else { return Ok(()) };
         let Ok(record) = Record::parse(&bytes) else { return Ok(()) };
+        let named_wrong = record.name.is_some_and(|name| check_name(name).is_err());
+        if u64::from(oid.page) >= from.most_pages || named_wrong {
+            return Ok(());
+        }
         let number = if owner == SMALL_OWNER { record.collection } else { owner };
-        let Some(collection) = self.catalog.name(number) else {
+        let Some(collection) = from.catalog.name(number) else {
             self.take(oid);
             return Ok(());
         };
-        if u64::from(oid.page) >= self.most_pages || record.name.is_some_and(|n| check_name(n).is_err()) {
-            return Ok(());
-        }
         let (head, size) = (record.head(), record.size().ok());
-        let read = self.data(oid, &head, &record.body, why.is_some())?;
-        let doubt = self.pages.take_doubt();
-        let why = why.or(doubt.then_some("a page of it was found elsewhere and may be older"));
-        let (data, hints, body) = match read {
-            Some(read) => read,
-            None => return Ok(()),
-        };
-        self.take(oid);
+        let read = self.data(pages, oid, &head, &record.body, why.is_some())?;
+        let Some((data, hints, body)) = read else { return Ok(()) };
+        let doubt = pages.take_doubt();
+        let why = why.or(doubt.then_some("a page of it may be of an earlier state"));
         if !body.lost.is_empty() {
-            let (name, ranges) = (record.name.map(<[u8]>::to_vec), body.lost);
-            let collection = Some(collection.clone());
-            let brought = self.partial;
-            let lost = LostObject { collection, name, oid, size, ranges, why: body.why, brought };
-            self.report.lost.push(lost);
-            if !self.partial {
+            if !self.brings_all() {
                 return Ok(());
             }
+            let (name, ranges, why) = (record.name.map(<[u8]>::to_vec), body.lost, body.why);
+            let (collection, brought) = (Some(collection.clone()), self.partial);
+            let lost = LostObject { collection, name, oid, size, ranges, why, brought };
+            self.report.lost.push(lost);
         }
-        let size = size.unwrap_or(0);
-        let brought = Brought { oid, head, data, size, hints };
+        self.take(oid);
+        if self.report.lost.last().is_some_and(|lost| lost.oid == oid && !lost.brought)
+            && self.brings_all()
+        {
+            return Ok(());
+        }
+        let brought = Brought { oid, head, data, size: size.unwrap_or(0), hints };
         self.install(collection, brought, why)
     }
 
     /// The object's bytes; None if its descriptor cannot be read.
     fn data<'b>(
         &self,
+        pages: &Pages<'_>,
         oid: Oid,
         head: &Head<'_>,
         body: &Body<'b>,
@@ -188,14 +270,19 @@ impl<'a, 'g> Bringer<'a, 'g> {
         let Ok(d) = Descriptor::decode(descriptor) else { return Ok(None) };
         let hints = StoredHints::from_descriptor(&d);
         let (new, partial) = (&*self.store.inner, self.partial);
-        let reading = Reading { pages: self.pages, new, partial, doubt };
+        let reading = Reading { pages, new, partial, doubt };
         let most = object::max_tail(head, new.layout.page_size(), hints.flags, d.size());
         let mut body = reading.read(oid, &d, most)?;
         let parts = std::mem::take(&mut body.parts);
         Ok(Some((Data::Parts(parts), Some(hints), body)))
     }
 
-    fn install(&mut self, collection: String, object: Brought<'_>, why: Option<&str>) -> Result<()> {
+    fn install(
+        &mut self,
+        collection: String,
+        object: Brought<'_>,
+        why: Option<&str>,
+    ) -> Result<()> {
         let (oid, size) = (object.oid, object.size);
         let mut head = object.head.clone();
         let tx = self.transaction()?;
@@ -211,6 +298,9 @@ impl<'a, 'g> Bringer<'a, 'g> {
         let name = head.name.as_deref().map(<[u8]>::to_vec);
         objects.bring(Brought { head, ..object })?;
         drop(objects);
+        if !self.brings_all() {
+            self.report.lost.retain(|lost| lost.oid != oid);
+        }
         self.report.objects += 1;
         self.report.bytes += size;
         if let Some(why) = why {

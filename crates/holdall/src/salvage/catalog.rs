@@ -10,7 +10,7 @@ use crate::object::StoredHints;
 use holdall_core::collection_entry::{DROPS_OWNER, ENTRIES_OWNER, Entry, NumberKey};
 use holdall_core::names_node::Node;
 use holdall_core::page::{self, PageKind};
-use holdall_core::{Lsn, PageRead, Result};
+use holdall_core::{Error, Lsn, PageRead, Result};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
@@ -57,25 +57,22 @@ impl Catalog {
     }
 
     fn walk(&mut self, pages: &Pages<'_>, root: &Root) -> Result<()> {
+        pages.take_doubt();
         for entry in root.entries.iter(pages, Bound::Unbounded) {
             let (key, value) = entry?;
             self.add(pages, ENTRIES_OWNER, Lsn(0), (&key, &value));
         }
-        Ok(())
+        match pages.take_doubt() {
+            true => Err(Error::corrupt("catalog", "a part of it may be of an earlier state")),
+            false => Ok(()),
+        }
     }
 
     fn add(&mut self, pages: &Pages<'_>, owner: u64, lsn: Lsn, (key, value): (&[u8], &[u8])) {
         match owner {
             ENTRIES_OWNER => {
                 let Ok(known) = Known::decode(key, value) else { return };
-                let hints = match known.entry {
-                    Entry::Small(counts) => {
-                        StoredHints { threshold: counts.threshold, flags: counts.flags }
-                    }
-                    Entry::Large(page) => {
-                        large(pages, known.number, page).map_or_else(|_| StoredHints::default(), |c| c.hints)
-                    }
-                };
+                let hints = hints(pages, &known);
                 self.note(known.number, lsn, known.name, Some(hints));
             }
             CATALOG_OWNER => {
@@ -130,5 +127,19 @@ impl Catalog {
     /// Whether names of collections may be lost.
     pub(super) fn is_whole(&self) -> bool {
         self.whole
+    }
+}
+
+/// The hints of a collection, as far as they can be read.
+fn hints(pages: &Pages<'_>, known: &Known) -> StoredHints {
+    match known.entry {
+        Entry::Small(counts) => StoredHints { threshold: counts.threshold, flags: counts.flags },
+        Entry::Large(page) => {
+            // They are no matter of what the catalog says.
+            let doubt = pages.take_doubt();
+            let found = large(pages, known.number, page).map(|c| c.hints);
+            pages.set_doubt(doubt);
+            found.unwrap_or_default()
+        }
     }
 }

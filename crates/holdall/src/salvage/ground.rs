@@ -15,6 +15,17 @@ const ENOUGH: usize = 16;
 /// Bytes read at a time.
 const AT_ONCE: usize = 1 << 20;
 
+/// How much of the log counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upto {
+    /// All that can be read, also a last commit of which data is not there.
+    Last,
+    /// All but that commit.
+    BeforeLast,
+    /// Nothing: the state of the last checkpoint.
+    Checkpoint,
+}
+
 /// A damaged store, as far as superblocks and log lead.
 #[derive(Debug)]
 pub(super) struct Ground {
@@ -31,13 +42,13 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Reads superblocks and log. Cost: two reads and the log; without a superblock a pass over the
+    /// Reads superblocks, and the log up to there. Cost: two reads and the log; without a superblock a pass over the
     /// file's front, to the first pages that are whole.
     ///
     /// # Errors
     /// [`Error::NotAStore`] if nothing of a store is found; [`Error::Unsupported`] for one of a newer
     /// build; [`Error::Io`].
-    pub(super) fn find(storage: &Arc<dyn Storage>) -> Result<Self> {
+    pub(super) fn find(storage: &Arc<dyn Storage>, upto: Upto) -> Result<Self> {
         let file = storage.volume();
         let mut notes = Vec::new();
         let (superblock, older) = superblocks(&*file, &mut notes)?;
@@ -55,7 +66,10 @@ impl Ground {
         let over = over.map_err(|e| Error::io("reading the file's length", e))?;
         let sb = superblock.clone().unwrap_or_else(|| stand_in(page_size));
         let volume = Volume::new(over.volume(), sb, older);
-        let log = txn::remake(&over, &volume, superblock.as_ref())?;
+        let log = match upto {
+            Upto::Checkpoint => txn::without_log(&**storage, superblock.as_ref(), String::new()),
+            _ => txn::remake(&over, &volume, superblock.as_ref(), upto == Upto::Last)?,
+        };
         notes.extend(log.wrong.iter().map(|why| format!("the log: {why}")));
         Ok(Self { file, disk: over.volume(), page_size, superblock, log, notes })
     }
@@ -98,10 +112,8 @@ fn refuse_others(disk: &dyn Disk, name: &str) -> Result<()> {
 /// The size of which most pages at the file's front are whole.
 fn sampled_page_size(disk: &dyn Disk) -> Option<usize> {
     let length = disk.len().ok()?;
-    let sizes: Vec<usize> = (0..)
-        .map(|bits| MIN_PAGE_SIZE << bits)
-        .take_while(|size| *size <= MAX_PAGE_SIZE)
-        .collect();
+    let sizes: Vec<usize> =
+        (0..).map(|bits| MIN_PAGE_SIZE << bits).take_while(|size| *size <= MAX_PAGE_SIZE).collect();
     let mut whole = vec![0; sizes.len()];
     let mut buffer = vec![0; AT_ONCE];
     for at in (0..length).step_by(AT_ONCE) {
@@ -153,4 +165,3 @@ fn stand_in(page_size: usize) -> Superblock {
         stamp: None,
     }
 }
-

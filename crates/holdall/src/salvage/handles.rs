@@ -30,6 +30,9 @@ enum Known {
 pub(super) enum Life {
     /// It is the object's record.
     Lives,
+    /// A handle says so that may be of an earlier state, and other pages are of several: another record
+    /// may be younger.
+    Fits,
     /// It may be: no handle denies it.
     Perhaps,
     /// Its object was removed, or has its record elsewhere.
@@ -42,16 +45,13 @@ pub(super) struct Handles {
     pages: BTreeMap<u32, Known>,
     /// All pages are of one state.
     sure: bool,
+    /// Of some pages versions were found that are not in their places.
+    mixed: bool,
 }
 
 impl Handles {
     /// As the root leads to them, if the state is sure, and as they were found.
-    pub(super) fn find(
-        pages: &Pages<'_>,
-        found: &Found,
-        root: Option<&Root>,
-        sure: bool,
-    ) -> Self {
+    pub(super) fn find(pages: &Pages<'_>, found: &Found, root: Option<&Root>, sure: bool) -> Self {
         let mut all = BTreeMap::new();
         if let Some(root) = root {
             each_entry(pages, &root.handles.map, &mut |index, entry| {
@@ -70,7 +70,7 @@ impl Handles {
                 all.entry(*index).or_insert(Known::Perhaps(*no));
             }
         }
-        Self { pages: all, sure }
+        Self { pages: all, sure, mixed: pages.is_mixed() }
     }
 
     /// Whether the record of `oid` at `loc` is that of an object.
@@ -89,7 +89,9 @@ impl Handles {
         });
         let Ok((handle, last)) = looked else { return Life::Perhaps };
         match handle {
-            Handle::Live { unique, loc: at } if unique == oid.unique && at == loc => Life::Lives,
+            Handle::Live { unique, loc: at } if unique == oid.unique && at == loc => {
+                if own || !self.mixed { Life::Lives } else { Life::Fits }
+            }
             _ if own => Life::Gone,
             Handle::Live { unique, .. } if unique == oid.unique => Life::Perhaps,
             Handle::Live { .. } | Handle::Free if is_after(last, oid.unique) => Life::Gone,
@@ -117,7 +119,8 @@ impl Handles {
     pub(super) fn is_live(&self, pages: &Pages<'_>, oid: Oid) -> Option<bool> {
         let (Known::Own(no) | Known::Perhaps(no)) = self.pages.get(&oid.page)? else { return None };
         let bytes = pages.page(*no, PageKind::Handle).ok()?;
-        let handle = HandlePage::new(&bytes, *no, oid.page).and_then(|page| page.get(oid.slot)).ok()?;
+        let handle =
+            HandlePage::new(&bytes, *no, oid.page).and_then(|page| page.get(oid.slot)).ok()?;
         Some(matches!(handle, Handle::Live { unique, .. } if unique == oid.unique))
     }
 }

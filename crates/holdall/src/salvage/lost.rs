@@ -25,7 +25,7 @@ pub(super) fn find(
     (pages, found, sure): (&Pages<'_>, &Found, bool),
     handles: &Handles,
     catalog: &Catalog,
-    bringer: &mut Bringer<'_, '_>,
+    bringer: &mut Bringer<'_>,
 ) {
     let mut lost: BTreeMap<Oid, LostObject> = BTreeMap::new();
     let known: BTreeMap<Oid, usize> =

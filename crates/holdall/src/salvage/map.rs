@@ -1,4 +1,4 @@
-//! Page maps as far as they can be read.
+//! Page maps as far as they can be read and are of the state.
 //!
 //! Owns no state.
 
@@ -13,7 +13,7 @@ pub(super) fn each_entry(pages: &Pages<'_>, map: &PageMap, f: &mut dyn FnMut(u32
     let mut left = vec![(map.root(), level, 0_u64)];
     while let Some((no, level, base)) = left.pop() {
         // A node says its level and its first index, so no way leads in circles.
-        let Ok(bytes) = pages.page(no, PageKind::PageMap) else { continue };
+        let Ok((bytes, false)) = pages.look(no, PageKind::PageMap) else { continue };
         let Ok(here) = Node::new(&bytes, no, level, base as u32) else { continue };
         let span = node::span(pages.page_size(), level);
         for slot in 0..node::fanout(pages.page_size()) {

@@ -23,9 +23,9 @@ use crate::engine::catalog::{Root, large};
 use crate::maintain::Progress;
 use crate::store::{Store, open_error};
 use crate::txn::{has_writer, io_error};
-use bring::{Bringer, Candidate};
+use bring::{Bringer, Candidate, Source};
 use catalog::Catalog;
-use ground::Ground;
+use ground::{Ground, Upto};
 use handles::{Handles, Life};
 use holdall_core::collection_entry::{Entry, SMALL_OWNER};
 use holdall_core::handle_page::Location;
@@ -34,7 +34,7 @@ use holdall_core::heap_record::Record;
 use holdall_core::heap_record::divided::{self, Part};
 use holdall_core::page::{self, PageKind};
 use holdall_core::page_map_node::FRESH;
-use holdall_core::{Error, PageNo, Result};
+use holdall_core::{Error, Oid, PageNo, Result};
 use holdall_io::{Access, FileStorage, NewFile, Storage};
 use pages::Pages;
 use scan::Found;
@@ -132,24 +132,28 @@ impl Salvage {
         progress: BackupProgress<'_>,
         create: &dyn Fn(&Options) -> Result<Store>,
     ) -> Result<SalvageReport> {
-        let ground = Ground::find(damaged)?;
-        let mut found = Found::read(&ground, &mut |p| progress(half(p, 0)))?;
-        if found.pages == 0 {
-            let detail = "no page of one is whole".into();
-            return Err(Error::NotAStore { path: damaged.name(), detail });
-        }
-        let mut pages = Pages::new(&ground, &mut found)?;
-        let root_page = root_page(&ground, &found);
-        let root = root_page.filter(|_| ground.is_sure()).and_then(|no| {
-            pages.learn_images(no);
-            let (bytes, doubt) = pages.look(no, PageKind::Root).ok()?;
-            Root::decode(&bytes).ok().filter(|_| !doubt)
-        });
-        let sure = Sure { ground: &ground, root: root.as_ref() };
-        let store = create(&options(&ground, &found))?;
-        let report = sure.bring_all(&pages, &found, &store, self.partial, &mut |p| {
-            progress(half(p, 1))
-        });
+        let ground = Ground::find(damaged, Upto::Last)?;
+        let mut read = |p| progress(half(p, 0));
+        let whole = Whole::read(&ground, &damaged.name(), &mut read)?;
+        let store = create(&options(&ground, &whole.found))?;
+        let mut bring = || {
+            let handles;
+            let mut bringer = Bringer::new(&store, self.partial);
+            handles = whole.bring_all(&mut bringer, &mut |p| progress(half(p, 1)))?;
+            if ground.log.doubts_last {
+                let lost = bringer.not_brought();
+                let why = "its last change is damaged: this is the version before";
+                let may = move |oid| lost.contains(&oid);
+                bring_before(damaged, Upto::BeforeLast, &mut bringer, may, why)?;
+            }
+            if ground.log.wrong.is_some() && !ground.is_sure() {
+                let may = |oid| handles.is_live(&whole.pages, oid) != Some(false);
+                let why = "its last version is lost with a part of the log: this is an earlier one";
+                bring_before(damaged, Upto::Checkpoint, &mut bringer, may, why)?;
+            }
+            bringer.finish()
+        };
+        let report = bring();
         let closed = store.close();
         let report = report?;
         closed?;
@@ -157,81 +161,136 @@ impl Salvage {
     }
 }
 
-/// A damaged store whose pages are known.
-struct Sure<'a> {
-    ground: &'a Ground,
-    /// The root, if all pages are of one state.
-    root: Option<&'a Root>,
+/// Brings objects that `may` names and that are not settled, as an earlier state has them.
+fn bring_before<'a>(
+    damaged: &Arc<dyn Storage>,
+    upto: Upto,
+    bringer: &mut Bringer<'a>,
+    may: impl Fn(Oid) -> bool + 'a,
+    why: &'static str,
+) -> Result<()> {
+    let ground = Ground::find(damaged, upto)?;
+    let mut go_on = |_| std::ops::ControlFlow::Continue(());
+    let whole = Whole::read(&ground, &damaged.name(), &mut go_on)?;
+    bringer.only(may, why);
+    whole.bring_all(bringer, &mut go_on).map(drop)
 }
 
-impl Sure<'_> {
+/// What is whole of a damaged store.
+struct Whole<'g> {
+    ground: &'g Ground,
+    found: Found,
+    pages: Pages<'g>,
+    /// The root, if all pages are of one state.
+    root: Option<Root>,
+    /// Pages whose newest version lay elsewhere, nobody knows where.
+    missing: u64,
+}
+
+impl<'g> Whole<'g> {
+    fn read(ground: &'g Ground, name: &str, progress: BackupProgress<'_>) -> Result<Self> {
+        let mut found = Found::read(ground, progress)?;
+        if found.pages == 0 {
+            let detail = "no page of one is whole".into();
+            return Err(Error::NotAStore { path: name.into(), detail });
+        }
+        let mut pages = Pages::new(ground, &mut found)?;
+        let (mut missing, root_page) = (0, root_page(ground, &found));
+        let known =
+            root_page.filter(|no| matches!(pages.look(*no, PageKind::Root), Ok((_, false))));
+        match known {
+            Some(no) => missing = pages.learn_images(no),
+            None => pages.guess_images(&mut found.images),
+        }
+        // Without the tree of images, what the root leads to may be of an earlier state.
+        let root = known.filter(|_| ground.is_sure() && missing == 0).and_then(|no| {
+            let (bytes, _) = pages.look(no, PageKind::Root).ok()?;
+            Root::decode(&bytes).ok()
+        });
+        Ok(Self { ground, found, pages, root, missing })
+    }
+
+    /// Brings all objects that can be. Returns the handles by which it knew them.
     fn bring_all(
         &self,
-        pages: &Pages<'_>,
-        found: &Found,
-        store: &Store,
-        partial: bool,
+        bringer: &mut Bringer<'_>,
         progress: BackupProgress<'_>,
-    ) -> Result<SalvageReport> {
+    ) -> Result<Handles> {
+        let (pages, found, root) = (&self.pages, &self.found, self.root.as_ref());
         let sure = self.ground.is_sure();
-        let catalog = Catalog::find(pages, found, self.root);
-        let handles = Handles::find(pages, found, self.root, sure);
-        let blank = self.root.map_or_else(HashSet::new, |root| blank_pages(pages, root));
-        let mut bringer = Bringer::new((pages, &catalog), store, partial, self.most_pages());
-        bringer.report.notes.clone_from(&self.ground.notes);
-        bringer.report.unreadable = found.unreadable;
-        bringer.make_collections()?;
-        let (mut perhaps, heaps) = (Vec::new(), found.heaps());
+        let catalog = Catalog::find(pages, found, root);
+        let handles = Handles::find(pages, found, root, sure);
+        let blank = root.map_or_else(HashSet::new, |root| blank_pages(pages, root));
+        let from = Source { pages, catalog: &catalog, most_pages: self.most_pages() };
+        if bringer.brings_all() {
+            self.note(&catalog, &mut bringer.report);
+            bringer.make_collections(&catalog)?;
+        }
+        let (mut perhaps, heaps) = (Vec::new(), found.heaps(sure));
         let total = heaps.len() as u64;
         for (done, no) in (1..).zip(&heaps) {
             let gone = sure && pages.is_free(*no) == Some(true) || blank.contains(no);
             if !gone {
-                self.bring_page(pages, &handles, *no, &mut bringer, &mut perhaps)?;
+                self.bring_page(from, &handles, *no, bringer, &mut perhaps)?;
             }
             if progress(Progress { done, total }).is_break() {
                 return Err(Error::Cancelled);
             }
         }
-        bringer.bring_best(perhaps)?;
-        bringer.commit()?;
-        lost::find((pages, found, sure), &handles, &catalog, &mut bringer);
-        let mut report = bringer.report;
-        if self.root.is_none() && sure {
+        bringer.bring_best(from, perhaps)?;
+        if bringer.brings_all() {
+            lost::find((pages, found, sure), &handles, &catalog, bringer);
+        }
+        Ok(handles)
+    }
+
+    /// Notes what is lost beside objects.
+    fn note(&self, catalog: &Catalog, report: &mut SalvageReport) {
+        report.notes.clone_from(&self.ground.notes);
+        report.unreadable = self.found.unreadable;
+        if self.root.is_none() && self.ground.is_sure() && self.missing == 0 {
             report.notes.push("the root page is lost".into());
         }
-        if !catalog.is_whole() && sure {
-            let text = "a part of the catalog is lost: collections may be called by their numbers";
+        if self.missing > 0 {
+            let text = "the tree of images is damaged: {} pages, and objects in them, may be of an \
+                        earlier state";
+            report.notes.push(text.replace("{}", &self.missing.to_string()));
+        }
+        if self.root.is_some() && !catalog.is_whole() {
+            let text = "a part of the catalog is lost: collections may be called by their numbers, \
+                        and objects of dropped ones come back";
             report.notes.push(text.into());
         }
-        report.collections = store.read()?.collections()?.len() as u64;
-        Ok(report)
     }
 
     /// Brings the objects whose records lie in a page; those that no handle confirms go to `perhaps`.
     fn bring_page(
         &self,
-        pages: &Pages<'_>,
+        from: Source<'_, '_>,
         handles: &Handles,
         no: PageNo,
-        bringer: &mut Bringer<'_, '_>,
+        bringer: &mut Bringer<'_>,
         perhaps: &mut Vec<Candidate>,
     ) -> Result<()> {
-        let Ok((bytes, _)) = pages.look(no, PageKind::Heap) else { return Ok(()) };
-        let Ok(heap) = HeapPage::new(&bytes, no) else { return Ok(()) };
+        let pages = from.pages;
+        let Ok((page, _)) = pages.look(no, PageKind::Heap) else { return Ok(()) };
+        let Ok(heap) = HeapPage::new(&page, no) else { return Ok(()) };
         let sure = self.ground.is_sure();
         for (slot, range) in heap.iter().filter_map(Result::ok) {
-            let Some(bytes) = bytes.get(range) else { continue };
+            let Some(bytes) = page.get(range) else { continue };
             let Ok((oid, Part::Whole | Part::First(_))) = divided::part(bytes) else { continue };
             let loc = Location { page: no, slot };
             match handles.life(pages, oid, loc) {
                 Life::Gone => {}
-                Life::Lives => bringer.bring(oid, loc, None)?,
-                Life::Perhaps => {
+                Life::Lives => bringer.bring(from, (oid, loc), None)?,
+                life @ (Life::Fits | Life::Perhaps) => {
                     let change = Record::parse(bytes).map(|r| r.change).unwrap_or_default();
-                    let known = sure && pages.is_free(no) == Some(false);
+                    let free = pages.is_free(no);
+                    let known = life == Life::Fits || sure && free == Some(false);
                     let why = (!known).then_some("its handle is lost: it may have been removed");
-                    let lsn = page::lsn(&bytes_of(pages, no)?);
-                    perhaps.push(Candidate { oid, loc, change, lsn, why });
+                    let lsn = page::lsn(&page);
+                    let used = free != Some(true);
+                    perhaps.push(Candidate { oid, loc, change, lsn, used, why });
                 }
             }
         }
@@ -243,10 +302,6 @@ impl Sure<'_> {
         let length = self.ground.disk.len().unwrap_or(0) / self.ground.page_size as u64;
         length.max(self.ground.superblock.as_ref().map_or(0, |sb| sb.volume_pages))
     }
-}
-
-fn bytes_of(pages: &Pages<'_>, no: PageNo) -> Result<holdall_core::PageRef> {
-    pages.look(no, PageKind::Heap).map(|(bytes, _)| bytes)
 }
 
 /// The root page: as the superblock says, else the newest one that was found.
@@ -261,7 +316,11 @@ fn root_page(ground: &Ground, found: &Found) -> Option<PageNo> {
 fn blank_pages(pages: &Pages<'_>, root: &Root) -> HashSet<PageNo> {
     let mut blank = HashSet::new();
     let mut add = |number, page| {
+        pages.take_doubt();
         let Ok(collection) = large(pages, number, page) else { return };
+        if pages.take_doubt() {
+            return;
+        }
         map::each_entry(pages, collection.heap.map(), &mut |_, entry| {
             if entry.tag.class == FRESH {
                 blank.insert(entry.page);
@@ -269,9 +328,8 @@ fn blank_pages(pages: &Pages<'_>, root: &Root) -> HashSet<PageNo> {
         });
     };
     let entries = root.entries.iter(pages, Bound::Unbounded).map_while(Result::ok);
-    let known = entries.filter_map(|(key, value)| {
-        crate::engine::catalog::Known::decode(&key, &value).ok()
-    });
+    let known =
+        entries.filter_map(|(key, value)| crate::engine::catalog::Known::decode(&key, &value).ok());
     for known in known {
         if let Entry::Large(page) = known.entry {
             add(known.number, page);

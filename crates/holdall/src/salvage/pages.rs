@@ -10,6 +10,7 @@ use crate::cache::page_read::read_image;
 use crate::images::each_leaf;
 use crate::segment_tree::DataRead;
 use crate::space::{ReadHow, read_segment};
+use holdall_core::image_node::ImageNode;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
@@ -33,6 +34,8 @@ pub(super) struct Pages<'g> {
     /// The tree of images is whole: other pages lie in their places.
     images_whole: bool,
     kept: RefCell<HashMap<PageNo, (PageRef, bool)>>,
+    /// Directories in their places; None for lost ones.
+    directories: RefCell<HashMap<PageNo, Option<PageRef>>>,
     /// Directories in place of lost ones.
     made: RefCell<HashMap<PageNo, PageRef>>,
     doubt: Cell<bool>,
@@ -54,24 +57,50 @@ impl<'g> Pages<'g> {
             elsewhere: std::mem::take(&mut found.elsewhere),
             infos: std::mem::take(&mut found.infos),
             images: HashMap::new(),
-            images_whole: !found.images,
+            images_whole: false,
             kept: RefCell::default(),
+            directories: RefCell::default(),
             made: RefCell::default(),
             doubt: Cell::new(false),
         })
     }
 
     /// Learns where images lie from the root page `root` of a state that is sure.
-    pub(super) fn learn_images(&mut self, root: PageNo) {
+    ///
+    /// Returns of how many pages the newest version is not found that way.
+    pub(super) fn learn_images(&mut self, root: PageNo) -> u64 {
         let known = self.page(root, PageKind::Root);
-        let Ok(bytes) = known else { return };
+        let Ok(bytes) = known else { return 0 };
         let mut images = HashMap::new();
         each_leaf(&*self, root_page::images(&bytes), &mut |page, image| {
             images.insert(page, image);
         });
-        self.images_whole = images.len() as u64 == root_page::image_count(&bytes);
+        let missing = root_page::image_count(&bytes).saturating_sub(images.len() as u64);
+        self.images_whole = missing == 0;
         self.images = images;
         self.kept.borrow_mut().clear();
+        missing
+    }
+
+    /// As [`Pages::learn_images`], of a state whose root page is lost: from the nodes that are in use.
+    pub(super) fn guess_images(&mut self, nodes: &mut [(Lsn, PageNo)]) {
+        nodes.sort_unstable();
+        let mut images = HashMap::new();
+        for (_, no) in nodes.iter().filter(|(_, no)| self.is_free(*no) == Some(false)) {
+            let Ok(bytes) = self.page(*no, PageKind::Images) else { continue };
+            if ImageNode::new(&bytes, *no).is_ok_and(|node| node.level() == 0) {
+                each_leaf(&*self, *no, &mut |page, image| {
+                    images.insert(page, image);
+                });
+            }
+        }
+        self.images = images;
+        self.kept.borrow_mut().clear();
+    }
+
+    /// Whether versions of pages were found that are not in their places.
+    pub(super) fn is_mixed(&self) -> bool {
+        !self.elsewhere.is_empty()
     }
 
     /// Whether something read since the last call may be older than the state.
@@ -79,12 +108,25 @@ impl<'g> Pages<'g> {
         self.doubt.replace(false)
     }
 
+    /// Puts back what [`Pages::take_doubt`] returned.
+    pub(super) fn set_doubt(&self, doubt: bool) {
+        self.doubt.set(doubt);
+    }
+
     /// Whether the space of page `no` has it as free; None if its directory is lost.
     pub(super) fn is_free(&self, no: PageNo) -> Option<bool> {
         let (space, index) = self.layout.split(no).ok()?;
-        let (bytes, doubt) = self.look(self.layout.dir_page(space), PageKind::SpaceDir).ok()?;
-        let dir = SpaceDir::open(self.layout, space, &*bytes).ok()?;
-        (!doubt).then(|| !dir.is_allocated(index))
+        let no = self.layout.dir_page(space);
+        let mut directories = self.directories.borrow_mut();
+        let bytes = directories.entry(no).or_insert_with(|| self.directory(no));
+        let dir = SpaceDir::open(self.layout, space, bytes.as_deref()?).ok()?;
+        Some(!dir.is_allocated(index))
+    }
+
+    /// The directory in its place, if that is of the state.
+    fn directory(&self, no: PageNo) -> Option<PageRef> {
+        let unmade = self.ground.is_sure() && self.ground.log.unmade.contains(&no);
+        if unmade { None } else { self.in_place(no).ok() }
     }
 
     /// The owner noted for the first page of a run; 0 if none is.
@@ -114,18 +156,30 @@ impl<'g> Pages<'g> {
     }
 
     fn find(&self, no: PageNo) -> Result<(PageRef, bool)> {
+        let unmade = self.ground.log.unmade.contains(&no) && !self.images.contains_key(&no);
+        if unmade && self.ground.is_sure() {
+            return Err(Error::page(no, "the log cannot make its newest version"));
+        }
         let placed = match self.images.get(&no) {
             Some(image) => self.at(no, *image),
             None => self.in_place(no),
         };
-        let newest = self.elsewhere.get(&no).and_then(|all| all.iter().max());
-        match (placed, newest) {
-            (Ok(page), Some((lsn, place))) if !self.images_whole && *lsn > page::lsn(&page) => {
-                self.at(no, *place).map(|page| (page, true))
+        let other = self.elsewhere.get(&no).and_then(|all| {
+            // What lies in a free page was an image, or is of a transaction that was given up.
+            let used = |place| self.is_free(place) != Some(true);
+            all.iter().map(|(lsn, place)| (used(*place), *lsn, *place)).max()
+        });
+        match (placed, other) {
+            // Images have the commit before their own.
+            (Ok(page), Some((true, lsn, place)))
+                if !self.images_whole && lsn >= page::lsn(&page) =>
+            {
+                self.at(no, place).map(|page| (page, true))
             }
-            (Ok(page), _) => Ok((page, false)),
-            (Err(_), Some((_, place))) => {
-                self.at(no, *place).map(|page| (page, !self.are_swapped(no, *place)))
+            (Ok(page), _) => Ok((page, unmade)),
+            (Err(_), Some((_, _, place))) => {
+                let doubt = unmade || !self.are_swapped(no, place);
+                self.at(no, place).map(|page| (page, doubt))
             }
             (Err(e), None) => Err(e),
         }
@@ -143,9 +197,6 @@ impl<'g> Pages<'g> {
 
     /// What lies in the page's place, of the file or of what the log made.
     fn in_place(&self, no: PageNo) -> Result<PageRef> {
-        if self.ground.is_sure() && self.ground.log.unmade.contains(&no) {
-            return Err(Error::page(no, "the log cannot make its newest version"));
-        }
         let made = self.at(no, no);
         let made = match made {
             Ok(made) if self.ground.is_sure() => return Ok(made),

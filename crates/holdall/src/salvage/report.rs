@@ -83,7 +83,8 @@ impl fmt::Display for LostObject {
             ([], Some(size)) => write!(f, ", all of {size} bytes")?,
             ([], None) => {}
             (ranges, _) => {
-                let shown: Vec<_> = ranges.iter().map(|r| format!("{}..{}", r.start, r.end)).collect();
+                let shown: Vec<_> =
+                    ranges.iter().map(|r| format!("{}..{}", r.start, r.end)).collect();
                 write!(f, ", bytes {}", shown.join(", "))?;
             }
         }

@@ -24,22 +24,22 @@ const LEAST: usize = 4096;
 /// The pages of a file that are whole, by what they say of themselves.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Pages of records; of two with one place in their file the newest.
-    heaps: HashMap<(u64, u32), (Lsn, PageNo)>,
+    /// Pages of records, with owner and index of each.
+    heaps: Vec<((u64, u32), Lsn, PageNo)>,
     /// Handle pages by index, the newest of each.
     pub(super) handles: BTreeMap<u32, (Lsn, PageNo)>,
     /// Info pages by the first page of their stretch, the newest of each.
     pub(super) infos: HashMap<u64, (Lsn, PageNo)>,
     /// Leaves of names trees, with their owner.
     pub(super) leaves: Vec<(u64, PageNo)>,
+    /// Nodes of the tree of images.
+    pub(super) images: Vec<(Lsn, PageNo)>,
     /// The newest root page.
     pub(super) root: Option<(Lsn, PageNo)>,
     /// Where versions of pages lie that are not in their places.
     pub(super) elsewhere: HashMap<PageNo, Vec<(Lsn, PageNo)>>,
     /// Pages of a space, as directories say, and how many do.
     space_pages: BTreeMap<u32, usize>,
-    /// Whether there is a tree of images, or was.
-    pub(super) images: bool,
     /// The highest number of an object, and the highest epoch of a change.
     pub(super) most_unique: u32,
     pub(super) most_epoch: u32,
@@ -61,12 +61,22 @@ impl Found {
         let mut found = Self::default();
         let length = ground.disk.len().map_err(|e| Error::io("reading the file's length", e))?;
         let size = ground.page_size;
-        let mut buffer = vec![0; AT_ONCE];
+        let (mut buffer, mut lies) = (vec![0; AT_ONCE], vec![0; AT_ONCE]);
         for at in (0..length).step_by(AT_ONCE) {
-            let part = &mut buffer[..(length - at).min(AT_ONCE as u64) as usize];
+            let part = (length - at).min(AT_ONCE as u64) as usize;
+            let part = &mut buffer[..part];
             found.unreadable += read_what_can_be(&*ground.disk, at, part);
+            // What is left of a log may be older than what lies there.
+            let lies = &mut lies[..if ground.is_sure() { 0 } else { part.len() }];
+            read_what_can_be(&*ground.file, at, lies);
+            let mut lies = lies.chunks_exact(size);
             for (i, bytes) in part.chunks_exact(size).enumerate() {
-                if may_be_page(bytes) && is_whole(bytes) {
+                let other = lies.next();
+                let whole = [Some(bytes), other]
+                    .into_iter()
+                    .flatten()
+                    .find(|b| may_be_page(b) && is_whole(b));
+                if let Some(bytes) = whole {
                     found.add(PageNo(at / size as u64 + i as u64), bytes);
                 }
             }
@@ -98,7 +108,7 @@ impl Found {
             Some(PageKind::Names) if Node::open(no, bytes).is_ok_and(|node| node.is_leaf()) => {
                 self.leaves.push((owner, no));
             }
-            Some(PageKind::Images) => self.images = true,
+            Some(PageKind::Images) => self.images.push((lsn, no)),
             _ => {}
         }
     }
@@ -114,11 +124,7 @@ impl Found {
 
     fn add_records(&mut self, no: PageNo, bytes: &[u8]) {
         let Ok(heap) = HeapPage::new(bytes, no) else { return };
-        newest(
-            self.heaps.entry((page::owner(bytes), heap.index())).or_default(),
-            page::lsn(bytes),
-            no,
-        );
+        self.heaps.push(((page::owner(bytes), heap.index()), page::lsn(bytes), no));
         for range in heap.iter().filter_map(Result::ok).map(|(_, range)| range) {
             if let Some(Ok(record)) = bytes.get(range).map(Record::parse) {
                 self.most_unique = self.most_unique.max(record.oid.unique);
@@ -127,9 +133,17 @@ impl Found {
         }
     }
 
-    /// Pages of records, in the order in which they lie.
-    pub(super) fn heaps(&self) -> Vec<PageNo> {
-        let mut all: Vec<PageNo> = self.heaps.values().map(|(_, no)| *no).collect();
+    /// Pages of records, in the order in which they lie. `sure`: what tells which are in use is of one
+    /// state with them; else of several with one place in their file the newest only.
+    pub(super) fn heaps(&self, sure: bool) -> Vec<PageNo> {
+        let mut newest: HashMap<(u64, u32), Lsn> = HashMap::new();
+        for (place, lsn, _) in self.heaps.iter().filter(|_| !sure) {
+            let known = newest.entry(*place).or_insert(*lsn);
+            *known = (*known).max(*lsn);
+        }
+        let serve =
+            |(place, lsn, _): &&(_, Lsn, _)| newest.get(place).is_none_or(|most| most == lsn);
+        let mut all: Vec<PageNo> = self.heaps.iter().filter(serve).map(|(.., no)| *no).collect();
         all.sort_unstable();
         all.dedup();
         all

@@ -29,7 +29,7 @@ pub use causes::{Cause, Checkpoints};
 pub use housekeeping::Housekeeping;
 pub use imaged::Elsewhere;
 pub use pinned::Pinned;
-pub use recovery::{Recovered, Remade, recover, remake};
+pub use recovery::{Recovered, Remade, recover, remake, without_log};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::{Cold, PageTx};
 pub use volume::{Slots, Volume, newest_superblock, read_slots};

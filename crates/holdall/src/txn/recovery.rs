@@ -8,7 +8,7 @@ mod blocks;
 mod lenient;
 pub(super) mod replay;
 
-pub use lenient::{Remade, remake};
+pub use lenient::{Remade, remake, without_log};
 
 use super::direct;
 use super::volume::{Volume, slots_are_whole};

@@ -152,22 +152,31 @@ impl<'a> Replay<'a> {
         Ok(replay)
     }
 
-    /// Gives `f` each page as the log makes it, in order of place, or why it cannot be made, with the
-    /// commit that changed it last.
+    /// Gives `f` each page that the log changes and that is not newer in its place: as the log makes it,
+    /// or why it cannot be made. In order of place. A whole page begins where it is: what is older may be of
+    /// another life of its place.
     ///
     /// # Errors
     /// Those of `f`.
     pub(super) fn each_attempt(
         &self,
         volume: &Volume,
-        f: &mut dyn FnMut(PageNo, Lsn, Result<&[u8]>) -> Result<()>,
+        f: &mut dyn FnMut(PageNo, Result<&[u8]>) -> Result<()>,
     ) -> Result<()> {
         let mut bytes = vec![0; volume.page_size()];
         for edits in self.edits.chunk_by(|a, b| a.page == b.page) {
-            let Some(last) = edits.last() else { continue };
-            let (no, lsn) = (last.page, last.lsn);
-            let made = make(volume, edits, &mut bytes, &mut |to| raw_page(volume, no, to));
-            f(no, lsn, made.map(|_| &bytes[..]))?;
+            let Some(no) = edits.first().map(|edit| edit.page) else { continue };
+            let read = raw_page(volume, no, &mut bytes);
+            let whole = read.is_ok() && page::check(&bytes, no).is_ok();
+            let there = if whole { page::lsn(&bytes) } else { Lsn(0) };
+            let newer = &edits[edits.partition_point(|edit| edit.lsn <= there)..];
+            if newer.is_empty() {
+                continue;
+            }
+            let mut base = |to: &mut [u8]| raw_page(volume, no, to);
+            let made = make(volume, newer, &mut bytes, &mut base);
+            let made = made.or_else(|_| make(volume, edits, &mut bytes, &mut base));
+            f(no, made.map(|_| &bytes[..]))?;
         }
         Ok(())
     }
