@@ -18,7 +18,7 @@ const BUDGETS: [(&str, usize); 21] = [
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops; scrubs;
     // what was tried at a scale.
-    ("docs/design.md", 4245),
+    ("docs/design.md", 4_265),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
@@ -32,15 +32,15 @@ const BUDGETS: [(&str, usize); 21] = [
     ("docs/recovery.md", 5280),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     // Nine mechanisms in the table of pairs.
-    ("docs/testing.md", 3425),
+    ("docs/testing.md", 3_460),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
     // `--wait` of each command; what readers see beside a writer; commands on a store open elsewhere.
     // Backups and restores.
-    ("docs/cli.md", 6970),
+    ("docs/cli.md", 7_235),
     // Whole ones and increments: what they cost and promise.
-    ("docs/backup.md", 1160),
+    ("docs/backup.md", 1_400),
     // A protocol that others can speak.
     ("docs/control.md", 800),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
@@ -54,7 +54,7 @@ const BUDGETS: [(&str, usize); 21] = [
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
     // Modes of a store, as files have them; processes.
-    ("docs/python.md", 1490),
+    ("docs/python.md", 1_500),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
     // Four doors side by side; walks, counts and waits.
@@ -63,8 +63,8 @@ const BUDGETS: [(&str, usize); 21] = [
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
-/// backups.
-const ALL: usize = 45_180;
+/// backups; salvage.
+const ALL: usize = 45_720;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -1,7 +1,6 @@
 //! `holdall backup` and `holdall restore`.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,7 +148,7 @@ fn take(args: &Args, backup: Backup, source: &mut dyn BackupSource) -> Outcome {
     let mut tell = |progress: Progress| {
         totals.set(0, progress.total);
         meter.at(0, progress.done);
-        unless_ended()
+        stop::unless_ended()
     };
     let to_output = args.dest == Path::new("-");
     let report = if to_output {
@@ -158,7 +157,7 @@ fn take(args: &Args, backup: Backup, source: &mut dyn BackupSource) -> Outcome {
         backup.to_file(source, &args.dest, &mut tell)
     };
     let took = meter.finish();
-    let report = unless_stopped(report)?;
+    let report = stop::unless_stopped(report)?;
     if to_output {
         return Ok(());
     }
@@ -183,31 +182,18 @@ fn said(args: &Args, report: &BackupReport) -> Outcome {
     out.finish()
 }
 
-/// Goes on unless the command was asked to end.
-fn unless_ended() -> ControlFlow<()> {
-    if stop::check().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
-/// What came of it; if the command was asked to end, that.
-fn unless_stopped<T>(done: holdall::Result<T>) -> Outcome<T> {
-    match done {
-        Err(holdall::Error::Cancelled) => stop::check().and(Err(holdall::Error::Cancelled.into())),
-        done => Ok(done?),
-    }
-}
-
 /// Restores a store.
 pub fn restore(args: &RestoreArgs) -> Outcome {
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
     let mut tell = |progress: Progress| {
         meter.at(0, progress.done);
-        unless_ended()
+        stop::unless_ended()
     };
     stop::watch();
     let report = holdall::restore(&args.dest, parts(args)?, &mut tell);
     let took = meter.finish();
-    let report = unless_stopped(report)?;
+    let report = stop::unless_stopped(report)?;
     let RestoreReport { id, time, written, verified, .. } = &report;
     if args.json {
         return output::json(&json!({

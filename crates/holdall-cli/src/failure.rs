@@ -172,7 +172,7 @@ fn store_message(error: &Error) -> (String, String) {
         }
         Error::Corrupt { place, detail } => (
             format!("damaged: {place}: {detail}"),
-            "run `holdall verify STORE` and restore from a copy",
+            "run `holdall verify STORE`, then restore from a backup or try `holdall salvage`",
         ),
         Error::NotAStore { path, detail } => (
             format!("{path} is not a Holdall store: {detail}"),

@@ -39,6 +39,7 @@ mod progress;
 mod put;
 mod replacement;
 mod rm;
+mod salvage;
 #[cfg(feature = "serve")]
 mod serve;
 mod signals;
@@ -93,6 +94,7 @@ enum Command {
     Backup(backup::Args),
     Backups(backups::Args),
     Restore(backup::RestoreArgs),
+    Salvage(salvage::Args),
     Inspect(inspect::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
@@ -162,6 +164,7 @@ fn run(command: &Command) -> Outcome {
         Command::Backup(args) => backup::run(args),
         Command::Backups(args) => backups::run(args),
         Command::Restore(args) => backup::restore(args),
+        Command::Salvage(args) => salvage::run(args),
         Command::Inspect(args) => inspect::run(args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),

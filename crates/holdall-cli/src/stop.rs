@@ -5,6 +5,7 @@
 //! ignored when it starts (`nohup`) stay ignored.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::Signal;
@@ -60,4 +61,20 @@ pub fn check() -> Outcome {
 /// As [`check`].
 pub fn check_io() -> io::Result<()> {
     check().map_err(|_| io::Error::other("the command was asked to end"))
+}
+
+/// Goes on unless the command was asked to end.
+pub fn unless_ended() -> ControlFlow<()> {
+    if check().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// What came of it; if the command was asked to end, that.
+///
+/// # Errors
+/// As [`check`]; that of what was done.
+pub fn unless_stopped<T>(done: holdall::Result<T>) -> Outcome<T> {
+    match done {
+        Err(holdall::Error::Cancelled) => check().and(Err(holdall::Error::Cancelled.into())),
+        done => Ok(done?),
+    }
 }

@@ -48,7 +48,10 @@ pub fn run(args: &Args) -> Outcome {
     if report.problems.is_empty() {
         return said;
     }
-    complain(&format!("{} is damaged: restore it from a copy", args.store.display()));
+    complain(&format!(
+        "{} is damaged: restore it from a backup, or bring what is whole into a new store with `holdall salvage`",
+        args.store.display()
+    ));
     Err(Failure::Reported(DAMAGED))
 }
 

@@ -1,11 +1,11 @@
-//! Backups of a store, and stores made from them.
+//! Backups of a store, and stores made from them, or of what is whole of damaged ones.
 //!
 //! Owns: the choice between a file and a place in a bucket, by how it is named.
 
 use crate::errors::{Fail, Outcome};
 use crate::maintain::Watcher;
 use crate::source::Source;
-use holdall::{Backup, BackupInfo, BackupPart, Error, Progress, Store};
+use holdall::{Backup, BackupInfo, BackupPart, Error, Progress, Salvage, Store};
 use holdall_bucket::{Access, Base, Bucket, Settings, is_bucket};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
@@ -140,5 +140,22 @@ pub fn restore(
             report.written,
             report.verified.objects
         ))
+    })?)
+}
+
+/// Makes a store of what is whole of a damaged one; what was brought and what is lost as JSON.
+#[pyfunction]
+pub fn salvage(
+    py: Python<'_>,
+    damaged: PathBuf,
+    new: PathBuf,
+    partial: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    Ok(py.detach(|| -> Outcome<String> {
+        let mut watcher = Watcher::new(progress);
+        let salvage = Salvage::new().partial(partial);
+        let done = salvage.to_file(damaged, new, &mut |at| told(&mut watcher, at));
+        Ok(holdall_report::json::salvage(&outcome(watcher, done)?).to_string())
     })?)
 }

@@ -39,6 +39,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<file::RawFile>()?;
     m.add_function(wrap_pyfunction!(options::open, m)?)?;
     m.add_function(wrap_pyfunction!(backup::restore, m)?)?;
+    m.add_function(wrap_pyfunction!(backup::salvage, m)?)?;
     m.add_function(wrap_pyfunction!(handle::after_fork, m)?)?;
     m.add_function(wrap_pyfunction!(source::announced, m)?)?;
     Ok(())

@@ -51,3 +51,26 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(holdall.NotAStoreError):
         holdall.restore(tmp_path / "r", tmp_path / "s")
     assert not (tmp_path / "r").exists()
+
+
+def test_what_is_whole_of_a_damaged_store_comes_back(tmp_path: Path) -> None:
+    with holdall.open(tmp_path / "s", "a") as store:
+        store["small"] = b"1"
+        store["large"] = bytes(range(256)) * 4096
+    with open(tmp_path / "s", "r+b") as file:
+        data = file.read()
+        file.seek(data.index(bytes(range(256)) * 16) + 100)
+        file.write(b"no")
+        file.seek(0)
+        file.write(bytes(4096))
+    seen: list[tuple[int, int]] = []
+    done = holdall.salvage(tmp_path / "s", tmp_path / "n", progress=lambda *n: seen.append(n))
+    assert done["objects"] == 1 and seen[-1][0] == seen[-1][1]
+    assert [(lost["name"], lost["lost_ranges"]) for lost in done["lost"]] == [("large", [[0, 4096]])]
+    with holdall.open(tmp_path / "n") as new:
+        assert dict(new.items()) == {"small": b"1"}
+    assert holdall.salvage(tmp_path / "s", tmp_path / "p", partial=True)["objects"] == 2
+    with holdall.open(tmp_path / "p") as new:
+        assert new["large"][:4096] == bytes(4096) and new["large"][4096:8192] == bytes(range(256)) * 16
+    with pytest.raises(holdall.ExistsError):
+        holdall.salvage(tmp_path / "s", tmp_path / "n")

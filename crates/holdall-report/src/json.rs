@@ -4,7 +4,8 @@
 
 use holdall::frag::{Action, CutObject, FragReport, Geometry, SizeClass, VolumeMap};
 use holdall::{
-    DefragReport, Distribution, GaveBack, Metrics, Problem, ReaderStat, StoreStat, VerifyReport,
+    DefragReport, Distribution, GaveBack, Metrics, Oid, Problem, ReaderStat, SalvageReport,
+    StoreStat, VerifyReport,
 };
 use serde_json::{Map, Value, json};
 
@@ -129,6 +130,46 @@ pub fn verify(report: &VerifyReport) -> Value {
         fields.insert("compared".into(), compared.into());
     }
     out
+}
+
+/// What a salvage brought and what is lost, with the fields that docs/cli.md names.
+pub fn salvage(report: &SalvageReport) -> Value {
+    let mut lost = Vec::new();
+    for object in &report.lost {
+        let mut all = named(object.collection.as_deref(), object.name.as_deref(), object.oid);
+        all.insert("size".into(), object.size.into());
+        let ranges = object.ranges.iter().map(|range| json!([range.start, range.end]));
+        all.insert("lost_ranges".into(), ranges.collect::<Vec<_>>().into());
+        all.insert("why".into(), object.why.as_str().into());
+        all.insert("brought".into(), object.brought.into());
+        lost.push(Value::Object(all));
+    }
+    let doubtful = report.doubtful.iter().map(|object| {
+        let mut all = named(Some(&object.collection), object.name.as_deref(), object.oid);
+        all.insert("why".into(), object.why.as_str().into());
+        Value::Object(all)
+    });
+    json!({
+        "objects": report.objects,
+        "bytes": report.bytes,
+        "collections": report.collections,
+        "lost": lost,
+        "doubtful": doubtful.collect::<Vec<_>>(),
+        "damaged": report.notes,
+        "unreadable_bytes": report.unreadable,
+    })
+}
+
+/// An object by collection, name and OID.
+fn named(collection: Option<&str>, name: Option<&[u8]>, oid: Oid) -> Map<String, Value> {
+    let mut all = Map::new();
+    all.insert("collection".into(), collection.into());
+    match name {
+        Some(bytes) => name::to_json(&mut all, "name", bytes),
+        None => drop(all.insert("name".into(), Value::Null)),
+    }
+    all.insert("oid".into(), oid.to_string().into());
+    all
 }
 
 /// What a defragmentation moved, and what it left.

@@ -48,6 +48,11 @@ fn changed_backups_survive_restoring() {
 }
 
 #[test]
+fn changed_stores_survive_salvage() {
+    run(&["salvaged_store"], 400);
+}
+
+#[test]
 fn operations_agree_with_the_model() {
     run(&["model"], 60);
 }

@@ -26,6 +26,7 @@ mod planted;
 mod races;
 mod resume;
 mod rights;
+mod salvage;
 #[cfg(feature = "serve")]
 mod serve;
 mod sparse;

@@ -24,6 +24,7 @@ from holdall._store import (
     in_memory,
     open,
     restore,
+    salvage,
 )
 from holdall._files import ObjectFile, ObjectReader, ObjectWriter
 from holdall.errors import (
@@ -90,4 +91,5 @@ __all__ = [
     "in_memory",
     "open",
     "restore",
+    "salvage",
 ]

@@ -25,6 +25,7 @@ __all__ = [
     "announced",
     "open",
     "restore",
+    "salvage",
 ]
 __version__: str
 NAME_BYTES: int
@@ -240,6 +241,12 @@ def restore(
     places: tuple[str | PathLike[str], list[str | PathLike[str]]],
     at: str | None,
     reach: tuple[str | None, str | None, str | None, str | None],
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
+def salvage(
+    damaged: str | PathLike[str],
+    new: str | PathLike[str],
+    partial: bool,
     progress: Callable[[int, int], object] | None,
 ) -> str: ...
 def after_fork() -> None: ...

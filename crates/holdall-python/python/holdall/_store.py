@@ -26,6 +26,7 @@ __all__ = [
     "in_memory",
     "open",
     "restore",
+    "salvage",
 ]
 
 os.register_at_fork(after_in_child=_core.after_fork)
@@ -406,6 +407,24 @@ def restore(
     """
     with _Meter(progress, "restoring") as call:
         done = _core.restore((dest, list(parts)), at, _reach(reach), call)
+        return json.loads(done)  # type: ignore[no-any-return]
+
+
+def salvage(
+    damaged: str | os.PathLike[str],
+    new: str | os.PathLike[str],
+    *,
+    partial: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Brings what is whole of a damaged store into a new one; says what is lost.
+
+    ``partial`` brings objects too of which bytes are lost, with zeros in their place. What is
+    returned is that of ``holdall salvage --json``; ``lost`` and ``doubtful`` are empty if all is
+    there.
+    """
+    with _Meter(progress, "salvaging") as call:
+        done = _core.salvage(damaged, new, partial, call)
         return json.loads(done)  # type: ignore[no-any-return]
 
 

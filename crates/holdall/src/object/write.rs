@@ -30,8 +30,8 @@ pub enum Data<'a> {
 #[derive(Debug)]
 pub enum StagedPart {
     /// Bytes in runs.
-    Bytes(Staged),
-    /// So many bytes that were never written.
+    Bytes(Box<Staged>),
+    /// This many bytes that were never written.
     Zeros(u64),
 }
 
@@ -174,7 +174,7 @@ impl ObjectWrite<'_> {
                         StagedPart::Bytes(mut staged) => {
                             tail = std::mem::take(&mut staged.tail);
                             let len = staged.len;
-                            let runs = self.tx.adopt(staged, owner_of(oid))?;
+                            let runs = self.tx.adopt(*staged, owner_of(oid))?;
                             slices.extend(slices_of(&runs, len, self.tx.page_size() as u64));
                         }
                     }

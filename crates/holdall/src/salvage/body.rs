@@ -11,7 +11,7 @@ use crate::write::stager;
 use holdall_core::segment_tree::{
     self, Descriptor, MAY_HOLD_SHARED_RUNS, SegmentRead, Slice, Visit,
 };
-use holdall_core::{Oid, Result};
+use holdall_core::{Error, Oid, Result};
 use std::ops::Range;
 
 /// Bytes read at a time; a multiple of every size of a page.
@@ -87,7 +87,7 @@ impl Reading<'_, '_> {
                     }
                 }
                 Visit::Unreadable { error, .. } if body.why.is_empty() => {
-                    body.why = error.to_string();
+                    body.why = reason(&error);
                 }
                 Visit::Unreadable { .. } | Visit::Node { .. } => {}
             }
@@ -112,21 +112,29 @@ impl Reading<'_, '_> {
             body.lose(start..start + slice.len, "their pages belong to another object now");
             return if keep(body) { out.zeros(slice.len) } else { Ok(()) };
         }
-        let mut buffer = vec![0; AT_ONCE.min(slice.len) as usize];
+        // What claims to lie behind the file's end is not looked for.
+        let len = slice
+            .len
+            .min(self.pages.bytes_behind(slice.reference).saturating_sub(slice.offset.into()));
+        let mut buffer = vec![0; AT_ONCE.min(len) as usize];
         let (mut at, shift) = (0, u64::from(slice.offset) % UNIT as u64);
-        while at < slice.len {
-            let n = (AT_ONCE - if at == 0 { shift } else { 0 }).min(slice.len - at);
+        while at < len {
+            let n = (AT_ONCE - if at == 0 { shift } else { 0 }).min(len - at);
             let part = &mut buffer[..n as usize];
             if let Err(e) = TreeRead(self.pages).read_run(slice, at, part) {
                 self.read_units((start, slice), at, part, body);
                 if body.why.is_empty() {
-                    body.why = e.to_string();
+                    body.why = reason(&e);
                 }
             }
             if keep(body) {
                 out.bytes(part)?;
             }
             at += n;
+        }
+        if len < slice.len {
+            body.lose(start + len..start + slice.len, "they lie beyond the end of the file");
+            return if keep(body) { out.zeros(slice.len - len) } else { Ok(()) };
         }
         Ok(())
     }
@@ -147,7 +155,7 @@ impl Reading<'_, '_> {
             if let Err(e) = TreeRead(self.pages).read_run(slice, at + done as u64, unit) {
                 unit.fill(0);
                 let first = start + at + done as u64;
-                body.lose(first..first + n as u64, &e.to_string());
+                body.lose(first..first + n as u64, &reason(&e));
             }
             done += n;
         }
@@ -173,6 +181,14 @@ impl ReadBody {
             _ if range.is_empty() => {}
             _ => self.lost.push(range),
         }
+    }
+}
+
+/// Why bytes cannot be read.
+fn reason(e: &Error) -> String {
+    match e {
+        Error::Corrupt { place, detail } => format!("{place}: {detail}"),
+        e => e.to_string(),
     }
 }
 
@@ -208,7 +224,7 @@ impl Out<'_> {
 
     fn close(&mut self, most_tail: usize) -> Result<()> {
         if let Some(open) = self.open.take() {
-            self.parts.push(StagedPart::Bytes(open.finish(most_tail)?));
+            self.parts.push(StagedPart::Bytes(open.finish(most_tail)?.into()));
         }
         Ok(())
     }

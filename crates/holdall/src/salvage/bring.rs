@@ -97,7 +97,7 @@ impl<'a> Bringer<'a> {
         self.only = Some(Only { may: Box::new(may), why });
     }
 
-    /// Whether all objects are brought, and what is lost is to be told.
+    /// Whether all objects are brought, and what is lost is to be reported.
     pub(super) fn brings_all(&self) -> bool {
         self.only.is_none()
     }
@@ -108,7 +108,7 @@ impl<'a> Bringer<'a> {
     /// Those of the new store.
     pub(super) fn finish(mut self) -> Result<SalvageReport> {
         self.commit()?;
-        self.report.collections = self.store.read()?.collections()?.len() as u64;
+        self.report.collections = self.store.read_newest()?.collections()?.len() as u64;
         Ok(self.report)
     }
 
@@ -216,7 +216,7 @@ impl<'a> Bringer<'a> {
         pages.take_doubt();
         let owner = pages.with_page(loc.page, PageKind::Heap, |bytes| Ok(page::owner(bytes)));
         let record = owner.and_then(|owner| Ok((owner, HeapFile::whole(pages, loc)?)));
-        // What cannot be read is told with those whose records are lost.
+        // What cannot be read is reported with those whose records are lost.
         let Ok((owner, bytes)) = record else { return Ok(()) };
         let Ok(record) = Record::parse(&bytes) else { return Ok(()) };
         let named_wrong = record.name.is_some_and(|name| check_name(name).is_err());

@@ -2,8 +2,9 @@
 //!
 //! Owns: [`Ground`]: superblock, size of a page, and the file with what its log adds, in memory.
 
+use super::whole::{is_whole, may_be_page, read_what_can_be};
 use crate::txn::{self, Remade, Volume};
-use holdall_core::page::{self, MAX_PAGE_SIZE, MIN_PAGE_SIZE};
+use holdall_core::page::{MAX_PAGE_SIZE, MIN_PAGE_SIZE};
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, Lsn, PageNo, Result, backup_stream};
@@ -118,7 +119,7 @@ fn sampled_page_size(disk: &dyn Disk) -> Option<usize> {
     let mut buffer = vec![0; AT_ONCE];
     for at in (0..length).step_by(AT_ONCE) {
         let part = (length - at).min(AT_ONCE as u64) as usize;
-        super::scan::read_what_can_be(disk, at, &mut buffer[..part]);
+        read_what_can_be(disk, at, &mut buffer[..part]);
         for (size, whole) in sizes.iter().zip(&mut whole) {
             let pages = buffer[..part].chunks_exact(*size);
             *whole += pages.filter(|page| may_be_page(page) && is_whole(page)).count();
@@ -129,18 +130,6 @@ fn sampled_page_size(disk: &dyn Disk) -> Option<usize> {
     }
     let (best, count) = sizes.into_iter().zip(whole).rev().max_by_key(|(_, n)| *n)?;
     (count > 0).then_some(best)
-}
-
-/// Whether these may be the bytes of a page with a header: a short look that most data fails.
-pub(super) fn may_be_page(page: &[u8]) -> bool {
-    page::kind(page).is_some()
-        && page.get(5..8).is_some_and(|b| b == [page::FORMAT_NOW, 0, 0])
-        && page::address(page) <= PageNo::MAX
-}
-
-/// Whether a page has its checksum, wherever it belongs.
-pub(super) fn is_whole(page: &[u8]) -> bool {
-    page::check(page, page::address(page)).is_ok()
 }
 
 /// What replay is to know of a store whose superblocks are lost.

@@ -14,6 +14,7 @@ mod map;
 mod pages;
 mod report;
 mod scan;
+mod whole;
 
 pub use report::{DoubtfulObject, LostObject, SalvageReport};
 
@@ -38,6 +39,7 @@ use holdall_core::{Error, Oid, PageNo, Result};
 use holdall_io::{Access, FileStorage, NewFile, Storage};
 use pages::Pages;
 use scan::Found;
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Bound;
@@ -137,9 +139,11 @@ impl Salvage {
         let whole = Whole::read(&ground, &damaged.name(), &mut read)?;
         let store = create(&options(&ground, &whole.found))?;
         let mut bring = || {
-            let handles;
+            // Behind it, what it asks later.
+            let handles = OnceCell::new();
             let mut bringer = Bringer::new(&store, self.partial);
-            handles = whole.bring_all(&mut bringer, &mut |p| progress(half(p, 1)))?;
+            let known = whole.bring_all(&mut bringer, &mut |p| progress(half(p, 1)))?;
+            let handles = handles.get_or_init(|| known);
             if ground.log.doubts_last {
                 let lost = bringer.not_brought();
                 let why = "its last change is damaged: this is the version before";

@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Pages`]. A page is looked for where the tree of images says, in its place, and last
 //! wherever a page of that number was found. What comes from there may be older than the state: who reads
-//! it is told ([`Pages::take_doubt`]).
+//! it learns so ([`Pages::take_doubt`]).
 
 use super::ground::Ground;
 use super::scan::Found;
@@ -96,6 +96,12 @@ impl<'g> Pages<'g> {
         }
         self.images = images;
         self.kept.borrow_mut().clear();
+    }
+
+    /// Bytes of the file from page `no` on.
+    pub(super) fn bytes_behind(&self, no: u64) -> u64 {
+        let length = self.ground.disk.len().unwrap_or(0);
+        length.saturating_sub(no.saturating_mul(self.ground.page_size as u64))
     }
 
     /// Whether versions of pages were found that are not in their places.

@@ -3,7 +3,6 @@
 //! Owns: [`SalvageReport`].
 
 use holdall_core::Oid;
-use std::fmt;
 use std::ops::Range;
 
 /// What came of a [`salvage`](super::salvage()).
@@ -65,36 +64,5 @@ impl SalvageReport {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.lost.is_empty() && self.doubtful.is_empty() && self.notes.is_empty()
-    }
-}
-
-/// A name, or the id of an object without one.
-fn show(name: Option<&[u8]>, oid: Oid) -> String {
-    name.map_or_else(|| oid.to_string(), crate::engine::key::show_name)
-}
-
-impl fmt::Display for LostObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(collection) = &self.collection {
-            write!(f, "{collection}: ")?;
-        }
-        f.write_str(&show(self.name.as_deref(), self.oid))?;
-        match (self.ranges.as_slice(), self.size) {
-            ([], Some(size)) => write!(f, ", all of {size} bytes")?,
-            ([], None) => {}
-            (ranges, _) => {
-                let shown: Vec<_> =
-                    ranges.iter().map(|r| format!("{}..{}", r.start, r.end)).collect();
-                write!(f, ", bytes {}", shown.join(", "))?;
-            }
-        }
-        write!(f, ": {}", self.why)
-    }
-}
-
-impl fmt::Display for DoubtfulObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = show(self.name.as_deref(), self.oid);
-        write!(f, "{}: {name}: {}", self.collection, self.why)
     }
 }

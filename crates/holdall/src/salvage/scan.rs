@@ -3,7 +3,8 @@
 //! Owns: [`Found`]. Nothing here is believed yet: a page that is whole may be of an earlier state, and
 //! free since.
 
-use super::ground::{Ground, is_whole, may_be_page};
+use super::ground::Ground;
+use super::whole::{is_whole, may_be_page, read_what_can_be};
 use crate::maintain::Progress;
 use holdall_core::bytes::{u32_at, u64_at};
 use holdall_core::handle_page::HandlePage;
@@ -12,14 +13,11 @@ use holdall_core::heap_record::Record;
 use holdall_core::names_node::Node;
 use holdall_core::page::{self, HEADER, PageKind};
 use holdall_core::{Error, Lsn, PageNo, Result};
-use holdall_io::Disk;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 /// Bytes read at a time.
 const AT_ONCE: usize = 1 << 20;
-/// What is read one by one where more at once cannot be.
-const LEAST: usize = 4096;
 
 /// The pages of a file that are whole, by what they say of themselves.
 #[derive(Debug, Default)]
@@ -176,19 +174,4 @@ fn newest(known: &mut (Lsn, PageNo), lsn: Lsn, no: PageNo) {
     if known.1.is_none() || lsn > known.0 {
         *known = (lsn, no);
     }
-}
-
-/// Fills `to` with what can be read at `at`; the rest is zeros. Returns how many bytes those are.
-pub(super) fn read_what_can_be(disk: &dyn Disk, at: u64, to: &mut [u8]) -> u64 {
-    if disk.read_at(at, to).is_ok() {
-        return 0;
-    }
-    let mut lost = 0;
-    for (i, part) in to.chunks_mut(LEAST).enumerate() {
-        if disk.read_at(at + (i * LEAST) as u64, part).is_err() {
-            part.fill(0);
-            lost += part.len() as u64;
-        }
-    }
-    lost
 }

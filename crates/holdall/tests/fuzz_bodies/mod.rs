@@ -21,13 +21,13 @@ pub use pages::{
     descriptor, handle_page, heap_page, heap_record, log_blocks, names_node, page_header,
     page_map_node, segment_node, space_dir, space_info, superblock,
 };
-pub use store::{open_store, write_store};
+pub use store::{open_store, salvaged_store, write_store};
 
 /// A body.
 pub type Body = fn(&[u8]);
 
 /// All bodies by name.
-pub const ALL: [(&str, Body); 18] = [
+pub const ALL: [(&str, Body); 19] = [
     ("superblock", superblock),
     ("log_blocks", log_blocks),
     ("page_header", page_header),
@@ -45,6 +45,7 @@ pub const ALL: [(&str, Body); 18] = [
     ("open_store", open_store),
     ("write_store", write_store),
     ("restored_store", restored_store),
+    ("salvaged_store", salvaged_store),
     ("model", model),
 ];
 

@@ -44,7 +44,7 @@ pub fn remake(
     let log = match superblock.map_or_else(|| place::open(storage), |sb| to_recover(storage, sb)) {
         Ok(Some(log)) => log,
         Ok(None) => return Ok(without_log(storage, superblock, "it is missing".into())),
-        Err(e) => return Ok(without_log(storage, superblock, e.to_string())),
+        Err(e) => return Ok(without_log(storage, superblock, reason(e))),
     };
     let mut doubts_last = false;
     let mut holds = |payload: &[u8]| {
@@ -54,7 +54,7 @@ pub fn remake(
     let strict = superblock.map(|sb| strict(storage, sb, &*log, &mut holds));
     let (mut remade, strict) = match strict {
         Some(Ok(groups)) => (Remade { sure: true, doubts_last, ..Remade::default() }, Some(groups)),
-        Some(Err(e)) => (Remade { wrong: Some(e.to_string()), ..Remade::default() }, None),
+        Some(Err(e)) => (Remade { wrong: Some(reason(e)), ..Remade::default() }, None),
         None => (Remade::default(), None),
     };
     let groups = match strict {
@@ -74,6 +74,15 @@ pub fn remake(
     let log_bytes = log.len().unwrap_or(0);
     apply(volume, &groups, log_bytes, &mut remade)?;
     Ok(remade)
+}
+
+/// What is wrong with the log.
+fn reason(e: Error) -> String {
+    match e {
+        Error::Corrupt { place, detail } => format!("{place}: {detail}"),
+        Error::NoLog { .. } => "it is missing".into(),
+        e => e.to_string(),
+    }
 }
 
 /// The log, also one that was cut short.

@@ -63,6 +63,9 @@ pub(in crate::txn) struct Replay<'a> {
     pub(super) end: u64,
 }
 
+/// A page as the log makes it, or why it cannot.
+pub(super) type Attempt<'a> = Result<&'a [u8]>;
+
 /// What a log may ask for: what a writer can have written, and no more.
 struct Bounds {
     page_size: u64,
@@ -153,7 +156,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Gives `f` each page that the log changes and that is not newer in its place: as the log makes it,
-    /// or why it cannot be made. In order of place. A whole page begins where it is: what is older may be of
+    /// or why it cannot be made. In order of place. A page that is whole there is what edits begin with: older ones may be of
     /// another life of its place.
     ///
     /// # Errors
@@ -161,7 +164,7 @@ impl<'a> Replay<'a> {
     pub(super) fn each_attempt(
         &self,
         volume: &Volume,
-        f: &mut dyn FnMut(PageNo, Result<&[u8]>) -> Result<()>,
+        f: &mut dyn FnMut(PageNo, Attempt<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut bytes = vec![0; volume.page_size()];
         for edits in self.edits.chunk_by(|a, b| a.page == b.page) {
