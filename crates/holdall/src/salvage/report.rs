@@ -5,7 +5,7 @@
 use holdall_core::Oid;
 use std::ops::Range;
 
-/// What came of a [`salvage`](super::salvage()).
+/// What came of a [`Salvage`](super::Salvage).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
