@@ -38,9 +38,9 @@ const BUDGETS: [(&str, usize); 21] = [
     // print alike. Inspection as JSON, and of what copies share; times of objects.
     // `--wait` of each command; what readers see beside a writer; commands on a store open elsewhere.
     // Backups and restores.
-    ("docs/cli.md", 7_235),
+    ("docs/cli.md", 7_290),
     // Whole ones and increments: what they cost and promise.
-    ("docs/backup.md", 1_400),
+    ("docs/backup.md", 1_410),
     // A protocol that others can speak.
     ("docs/control.md", 800),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
@@ -64,7 +64,7 @@ const BUDGETS: [(&str, usize); 21] = [
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups; salvage.
-const ALL: usize = 45_720;
+const ALL: usize = 45_790;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

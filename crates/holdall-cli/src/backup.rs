@@ -39,6 +39,9 @@ pub struct Args {
     /// Copy at most this many million bytes a second
     #[arg(long, value_name = "MB/s", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
+    /// Pack the new file as small as it gets; it is a store of its own then, and no base
+    #[arg(long, conflicts_with_all = ["base", "follow", "keep"])]
+    compact: bool,
     /// Do not read the backup once more to verify it
     #[arg(long)]
     no_verify: bool,
@@ -79,6 +82,10 @@ impl Args {
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
     if let Some(place) = args.reach.place(&args.dest)? {
+        if args.compact {
+            let hint = "name a file";
+            return Err(Failure::new("a backup in a bucket cannot be compact", hint));
+        }
         let increment = in_same_place(args, &place)?;
         stop::watch();
         let wanted = Wanted {
@@ -103,7 +110,7 @@ pub fn run(args: &Args) -> Outcome {
         let what = format!("{option} is of use with a bucket only");
         return Err(Failure::new(what, "name a place as s3://BUCKET/PREFIX"));
     }
-    let mut backup = Backup::new().verify(!args.no_verify);
+    let mut backup = Backup::new().verify(!args.no_verify).compact(args.compact);
     if let Some(rate) = args.rate() {
         backup = backup.rate(rate);
     }

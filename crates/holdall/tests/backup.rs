@@ -300,3 +300,54 @@ fn a_damaged_page_is_named_and_no_backup_made() {
     file.write_all_at(&[0xa7], at).unwrap();
     take(&mut home.store, &to, None).unwrap();
 }
+
+#[test]
+fn a_compact_backup_is_a_small_store_of_its_own() {
+    let mut home = home(&Options::default());
+    let mut rng = SmallRng::seed_from_u64(5);
+    for i in 0..300 {
+        home.store.write(|tx| tx.put(format!("n{i:03}"), &[i as u8; 20_000])).unwrap();
+    }
+    home.store.write(|tx| tx.copy("n001", "n001 copied")).unwrap();
+    for i in (0..300).filter(|i| i % 3 != 1) {
+        home.store.write(|tx| tx.remove(format!("n{i:03}"))).unwrap();
+    }
+    home.store.write(|tx| tx.insert("n004", 10_000, &bytes(&mut rng))).unwrap();
+    let oids = |store: &Store| {
+        let reader = store.read().unwrap();
+        reader
+            .oids()
+            .map(|oid| oid.unwrap())
+            .map(|oid| (oid, reader.metadata(oid).unwrap().version))
+            .collect::<Vec<_>>()
+    };
+    let (whole, packed) = (home.at("whole"), home.at("packed"));
+    let (other, never) = (home.at("i"), home.at("e"));
+    take(&mut home.store, &whole, None).unwrap();
+    let mut go_on = |_| ControlFlow::Continue(());
+    let report = Backup::new().compact(true).to_file(&mut home.store, &packed, &mut go_on).unwrap();
+    assert!(report.id.is_none() && report.verified.is_some());
+    let len = |path: &Path| std::fs::metadata(path).unwrap().len();
+    assert!(len(&packed) < len(&whole) * 2 / 3, "{} of {}", len(&packed), len(&whole));
+    assert!(matches!(BackupInfo::read(&packed), Err(Error::NotAStore { .. })), "it is no base");
+    let store = Store::open(&packed).unwrap();
+    assert_eq!((contents(&store), oids(&store)), (contents(&home.store), oids(&home.store)));
+    // What cannot be packed is refused, and nothing is left of what is ended.
+    let base = BackupInfo::read(&whole).unwrap().id.unwrap();
+    let increment = Backup::new().base(base).compact(true);
+    let refused = increment.to_file(&mut home.store, &other, &mut go_on);
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    let refused = Backup::new().compact(true).to_stream(&mut home.store, Vec::new(), &mut go_on);
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    let mut stop = |at: holdall::Progress| {
+        if at.total == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let ended = Backup::new().compact(true).to_file(&mut home.store, &never, &mut stop);
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    let mut left: Vec<_> = std::fs::read_dir(home.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["packed", "s", "s-log", "whole"]);
+}

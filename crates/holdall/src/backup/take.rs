@@ -10,7 +10,7 @@ use super::state::{Sink, State};
 use super::store_file::{self, StoreFile};
 use super::stream::{In, Out};
 use crate::engine::Options;
-use crate::maintain::{Progress, VerifyReport};
+use crate::maintain::{DefragOptions, Progress, VerifyReport};
 use crate::read::Reader;
 use crate::store::Store;
 use crate::txn::io_error;
@@ -136,11 +136,13 @@ pub struct Backup {
     resumed: Option<(BackupHead, Reached, u64)>,
     rate: Option<u64>,
     verify: bool,
+    compact: bool,
 }
 
 impl Default for Backup {
     fn default() -> Self {
-        Self { base: None, forget: Vec::new(), resumed: None, rate: None, verify: true }
+        let (forget, verify, compact) = (Vec::new(), true, false);
+        Self { base: None, forget, resumed: None, rate: None, verify, compact }
     }
 }
 
@@ -184,6 +186,13 @@ impl Backup {
         self
     }
 
+    /// Whether the file of a whole backup is put in order and made as small as its content allows, as
+    /// [`Store::defrag`] does. It is a store of its own then: no increment builds on it. Default: no.
+    pub fn compact(mut self, compact: bool) -> Self {
+        self.compact = compact;
+        self
+    }
+
     /// Takes a backup into a new file at `path`, while the store is being written: a whole one as the
     /// file of a store, which can be opened, an increment as a stream. Its name appears once it is
     /// whole, verified and durable. Cost: reads what it copies once, and the part of it that
@@ -201,6 +210,7 @@ impl Backup {
         progress: BackupProgress<'_>,
     ) -> Result<BackupReport> {
         let path = path.as_ref();
+        self.check_compact(self.base.is_none())?;
         let failed = |e| new_file_error(path, e);
         let new = NewFile::begin(path).map_err(failed)?;
         let mut report = match self.base {
@@ -227,9 +237,15 @@ impl Backup {
         let mut taken = self.begin(source)?;
         taken.rate = self.rate;
         let mut file = StoreFile::new(&disk, taken.head.page_size);
-        let sb = taken.copy(source, &mut file, progress)?;
+        let mut sb = taken.copy(source, &mut file, progress)?;
+        if self.compact {
+            (sb.stamp, taken.head.mark) = (None, None);
+        }
         file.finish(&sb)?;
         disk.sync().map_err(|e| io_error("syncing the backup", e))?;
+        if self.compact {
+            pack(new.path(), progress)?;
+        }
         let verified = match self.verify {
             true => Some(Options::default().open_read_only(new.path())?.verify()?),
             false => None,
@@ -263,6 +279,7 @@ impl Backup {
         to: impl Write,
         progress: BackupProgress<'_>,
     ) -> Result<BackupReport> {
+        self.check_compact(false)?;
         let mut whole = Whole(to);
         let report = self.to_pieces(source, &mut whole, progress)?;
         whole.0.flush().map_err(|e| io_error("writing the backup", e))?;
@@ -295,6 +312,14 @@ impl Backup {
         Ok(taken.report())
     }
 
+    /// Only what is a store can be packed.
+    fn check_compact(&self, is_store: bool) -> Result<()> {
+        if !self.compact || is_store {
+            return Ok(());
+        }
+        Err(Error::Invalid("only a whole backup in a file can be compact".into()))
+    }
+
     /// Marks the store. The base is looked for first: what is refused leaves no mark.
     fn begin(&self, source: &mut dyn BackupSource) -> Result<Taken> {
         let reader = source.state()?;
@@ -316,6 +341,22 @@ impl Backup {
         };
         Ok(Taken::new(head))
     }
+}
+
+/// Makes the store at `path` as small as its content allows.
+fn pack(path: &Path, progress: BackupProgress<'_>) -> Result<()> {
+    let store = Options::default().open(path)?;
+    let options = DefragOptions::default();
+    let mut ended = false;
+    let done = store.defrag(&options, &mut |_| {
+        // How far it is nobody knows.
+        ended |= progress(Progress::default()).is_break();
+        if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let closed = store.close();
+    done?;
+    closed?;
+    if ended { Err(Error::Cancelled) } else { Ok(()) }
 }
 
 fn new_file_error(path: &Path, e: std::io::Error) -> Error {
