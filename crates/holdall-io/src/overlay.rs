@@ -145,8 +145,12 @@ impl Disk for OverlayDisk {
                 // The granule's other bytes come from below; stored only once they are read,
                 // and only if it differs: recovery writes much that is there already.
                 let mut below = [0; GRANULE];
-                self.read_base(state.visible, piece.index * GRANULE as u64, &mut below)?;
-                if below[piece.inside.clone()] == bytes[piece.outside.clone()] {
+                let read = self.read_base(state.visible, piece.index * GRANULE as u64, &mut below);
+                // What cannot be read below may be written over whole.
+                if read.is_err() && piece.inside.len() < GRANULE {
+                    return read;
+                }
+                if read.is_ok() && below[piece.inside.clone()] == bytes[piece.outside.clone()] {
                     continue;
                 }
                 state.granules.get_or_zeros(piece.index).copy_from_slice(&below);

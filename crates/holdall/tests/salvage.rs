@@ -11,9 +11,9 @@ use damage::quiet;
 use holdall::{Error, LostObject, Oid, Salvage, SalvageReport, Store};
 use holdall_core::page::PageKind;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES};
-use holdall_io::{MemoryStorage, Storage};
+use holdall_io::{Disk, MemoryStorage, Storage};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use salvaged::{Files, State, Truth, files, salvaged, state};
+use salvaged::{Files, State, Truth, Unreadable, files, salvaged, state};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -411,4 +411,22 @@ fn lost_bytes_are_named_and_zeros_stand_for_them_if_asked() {
     let large = quiet().open(&whole).unwrap().read().unwrap().get("large").unwrap().unwrap();
     assert!(large[4096..8192].iter().all(|b| *b == 0) && large.len() == 200_000);
     assert!(large[..4096].iter().chain(&large[8192..]).all(|b| *b == 7));
+}
+
+#[test]
+fn what_a_device_cannot_read_is_lost_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    in_file(dir.path()).close().unwrap();
+    let bytes = std::fs::read(dir.path().join("s")).unwrap();
+    let at = bytes.windows(8192).position(|w| w.iter().all(|b| *b == 7)).unwrap() as u64;
+    let volume: Arc<dyn Disk> = MemoryStorage::from_bytes(bytes, None).volume();
+    let bad = vec![0..4096, at + 8192..at + 8292];
+    let damaged: Arc<dyn Storage> = Arc::new(Unreadable { volume, bad });
+    let new: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let report = Salvage::new().on(&damaged, &new).unwrap();
+    assert_eq!((report.objects, report.unreadable), (2, 8192), "{report:?}");
+    assert_eq!(report.notes, ["the superblock at byte 0 is lost"]);
+    let ranges: Vec<_> = report.lost.iter().flat_map(|lost| lost.ranges.clone()).collect();
+    assert_eq!(ranges, [8192..12288, 8192..12288]);
+    assert!(report.lost.iter().all(|lost| lost.why.contains("the device cannot read")));
 }

@@ -6,11 +6,13 @@ use holdall::{Attributes, Oid, Options, PutOptions, Reader, Result, Store, Versi
 use holdall_core::log_format::Record;
 use holdall_core::page::PageKind;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
-use holdall_io::MemoryStorage;
+use holdall_io::{Disk, MemoryStorage, Storage};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::Range;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// An object as a state has it.
 #[derive(Clone, PartialEq, Eq)]
@@ -90,6 +92,65 @@ impl Files {
             holdall_core::page::check(bytes, holdall_core::PageNo(*no)).is_ok_and(|k| k == kind)
         });
         whole.map(|(_, no)| no).collect()
+    }
+}
+
+/// Files on a device that cannot read a part of them.
+#[derive(Debug, Clone)]
+pub struct Unreadable {
+    pub volume: Arc<dyn Disk>,
+    pub bad: Vec<Range<u64>>,
+}
+
+impl Disk for Unreadable {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset + buf.len() as u64;
+        match self.bad.iter().any(|bad| bad.start < end && offset < bad.end) {
+            true => Err(io::Error::other("the device cannot read this")),
+            false => self.volume.read_at(offset, buf),
+        }
+    }
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.volume.len()
+    }
+    fn grow(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+    fn truncate(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+    fn allocated(&self) -> io::Result<u64> {
+        self.volume.allocated()
+    }
+}
+
+impl Storage for Unreadable {
+    fn name(&self) -> String {
+        "a device".into()
+    }
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn volume(&self) -> Arc<dyn Disk> {
+        Arc::new(self.clone())
+    }
+    fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
+        Ok(None)
+    }
+    fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+    fn remove_log(&self, _: &dyn Disk) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+    fn sync_dir(&self) -> io::Result<()> {
+        Ok(())
     }
 }
 
