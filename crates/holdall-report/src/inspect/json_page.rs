@@ -67,13 +67,19 @@ fn body(body: &Body, page_size: u64) -> Value {
             drops,
             handles,
             images,
+            backups,
             ..
         } => {
+            let backup = |(id, lsn): &([u8; 16], holdall::Lsn)| {
+                let id = format!("{:032x}", u128::from_be_bytes(*id));
+                json!({ "id": id, "lsn": lsn.0 })
+            };
             json!({
                 "spaces": spaces, "next_collection": next_collection, "catalog": catalog.0,
                 "entries": entries.0, "small": small.0, "drops": drops.0,
                 "handles": handles.as_ref().map(map),
                 "images": (!images.is_none()).then_some(images.0),
+                "backups": backups.iter().map(backup).collect::<Vec<_>>(),
             })
         }
         Body::Collection { objects, unnamed, bytes, names, heap, threshold, .. } => json!({

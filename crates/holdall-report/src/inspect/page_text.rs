@@ -94,6 +94,7 @@ fn body(text: &mut Text, body: &Body) {
             drops,
             handles,
             images,
+            backups,
             ..
         } => {
             text.line(1, format_args!("spaces {spaces}, next collection {next_collection}"));
@@ -104,6 +105,10 @@ fn body(text: &mut Text, body: &Body) {
             }
             if !images.is_none() {
                 text.line(1, format_args!("images of pages: root page {images}"));
+            }
+            for (id, lsn) in backups {
+                let id = u128::from_be_bytes(*id);
+                text.line(1, format_args!("backup {id:032x}: its mark follows LSN {lsn}"));
             }
         }
         Body::Collection { objects, unnamed, bytes, names, heap, threshold, .. } => {

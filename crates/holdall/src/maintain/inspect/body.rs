@@ -4,7 +4,7 @@
 use holdall_core::handle_page::{Handle, Location};
 use holdall_core::page_map_node::Entry;
 use holdall_core::segment_tree::Node;
-use holdall_core::{Oid, PageNo, Result};
+use holdall_core::{Lsn, Oid, PageNo, Result};
 use std::ops::Range;
 
 /// What a page says. Lists end at the first entry that cannot be read.
@@ -52,6 +52,9 @@ pub enum Body {
         handles: Option<MapRoot>,
         /// Root of the tree of images; none while every page lies in its place.
         images: PageNo,
+        /// The backups that an increment can build on, the oldest first, each with the state before
+        /// its mark; none if they cannot be read.
+        backups: Vec<([u8; 16], Lsn)>,
     },
     /// A collection's own page.
     #[non_exhaustive]

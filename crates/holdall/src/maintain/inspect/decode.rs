@@ -16,7 +16,7 @@ use holdall_core::page_map_node::{self, Node as MapNode};
 use holdall_core::segment_tree::Node;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
-use holdall_core::{Error, PageNo, Result, collection_page, root_page};
+use holdall_core::{Error, PageNo, Result, collection_page, mark, root_page};
 
 /// What could be understood, and what is wrong.
 type Decoded = Result<(Body, Option<Error>)>;
@@ -93,7 +93,23 @@ fn root(b: &[u8]) -> (Body, Option<Error>) {
     let (catalog, entries) = (root_page::catalog(b), root_page::entries(b));
     let (small, drops) = (root_page::small(b), root_page::drops(b));
     let images = root_page::images(b);
-    (Body::Root { spaces, next_collection, catalog, entries, small, drops, handles, images }, error)
+    let (marks, wrong) = match mark::all(b, page::address(b)) {
+        Ok(marks) => (marks, None),
+        Err(e) => (Vec::new(), Some(e)),
+    };
+    let backups = marks.iter().map(|mark| (mark.id, mark.lsn)).collect();
+    let body = Body::Root {
+        spaces,
+        next_collection,
+        catalog,
+        entries,
+        small,
+        drops,
+        handles,
+        images,
+        backups,
+    };
+    (body, error.or(wrong))
 }
 
 fn images(no: PageNo, b: &[u8]) -> Decoded {
