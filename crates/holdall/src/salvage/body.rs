@@ -31,6 +31,8 @@ pub(super) struct ReadBody {
 pub(super) struct Reading<'a, 'g> {
     pub(super) pages: &'a Pages<'g>,
     pub(super) new: &'a Inner,
+    /// Whether to go on.
+    pub(super) check: &'a dyn Fn() -> Result<()>,
     /// Objects with lost bytes are brought too.
     pub(super) partial: bool,
     /// What is read may be of an earlier state, whose pages others have used since.
@@ -42,7 +44,7 @@ impl Reading<'_, '_> {
     /// node and each page of it once.
     ///
     /// # Errors
-    /// Those of the new store.
+    /// Those of the new store; [`Error::Cancelled`].
     pub(super) fn read(&self, oid: Oid, d: &Descriptor, most_tail: usize) -> Result<ReadBody> {
         let mut body = ReadBody::default();
         let slices = self.slices(d, &mut body);
@@ -120,6 +122,7 @@ impl Reading<'_, '_> {
         let (mut at, shift) = (0, u64::from(slice.offset) % UNIT as u64);
         while at < len {
             let n = (AT_ONCE - if at == 0 { shift } else { 0 }).min(len - at);
+            (self.check)()?;
             let part = &mut buffer[..n as usize];
             if let Err(e) = TreeRead(self.pages).read_run(slice, at, part) {
                 self.read_units((start, slice), at, part, body);

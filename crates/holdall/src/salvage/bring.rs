@@ -50,19 +50,24 @@ impl Candidate {
     }
 }
 
+/// Which objects are still to be brought, and what makes them doubtful.
+#[derive(Clone, Copy)]
+pub(super) struct Only<'a> {
+    pub(super) may: &'a dyn Fn(Oid) -> bool,
+    pub(super) why: &'static str,
+}
+
 /// Where objects come from.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a, 'g> {
     pub(super) pages: &'a Pages<'g>,
     pub(super) catalog: &'a Catalog,
+    /// Whether to go on.
+    pub(super) check: &'a dyn Fn() -> Result<()>,
+    /// None: all objects are brought, and what is lost is reported.
+    pub(super) only: Option<Only<'a>>,
     /// Handle pages that there can be.
     pub(super) most_pages: u64,
-}
-
-/// Which objects are still to be brought, and what makes them doubtful.
-struct Only<'a> {
-    may: Box<dyn Fn(Oid) -> bool + 'a>,
-    why: &'static str,
 }
 
 /// Brings objects into a new store.
@@ -74,15 +79,13 @@ pub(super) struct Bringer<'a> {
     /// The slots of objects that were brought, or are lost.
     taken: HashMap<u32, Vec<u64>>,
     partial: bool,
-    /// None: all objects are brought.
-    only: Option<Only<'a>>,
     pub(super) report: SalvageReport,
 }
 
 impl<'a> Bringer<'a> {
     pub(super) fn new(store: &'a Store, partial: bool) -> Self {
         let (taken, report) = (HashMap::new(), SalvageReport::default());
-        Self { store, tx: None, gathered: (0, 0), taken, partial, only: None, report }
+        Self { store, tx: None, gathered: (0, 0), taken, partial, report }
     }
 
     /// Objects that are known and were not brought.
@@ -91,15 +94,9 @@ impl<'a> Bringer<'a> {
         lost.map(|lost| lost.oid).collect()
     }
 
-    /// From here on brings only objects that `may` names. `why`: what makes them doubtful.
-    pub(super) fn only(&mut self, may: impl Fn(Oid) -> bool + 'a, why: &'static str) {
+    /// Objects that were not brought are no longer settled: an earlier state may have them.
+    pub(super) fn unsettle_lost(&mut self) {
         self.not_brought().iter().for_each(|oid| self.untake(*oid));
-        self.only = Some(Only { may: Box::new(may), why });
-    }
-
-    /// Whether all objects are brought, and what is lost is to be reported.
-    pub(super) fn brings_all(&self) -> bool {
-        self.only.is_none()
     }
 
     /// Commits the last objects.
@@ -207,7 +204,7 @@ impl<'a> Bringer<'a> {
         (oid, loc): (Oid, Location),
         why: Option<&'static str>,
     ) -> Result<()> {
-        let why = match &self.only {
+        let why = match from.only {
             Some(only) if self.is_taken(oid) || !(only.may)(oid) => return Ok(()),
             Some(only) => Some(only.why),
             None => why,
@@ -229,12 +226,12 @@ impl<'a> Bringer<'a> {
             return Ok(());
         };
         let (head, size) = (record.head(), record.size().ok());
-        let read = self.data(pages, oid, &head, &record.body, why.is_some())?;
+        let read = self.data(from, oid, &head, &record.body, why.is_some())?;
         let Some((data, hints, body)) = read else { return Ok(()) };
         let doubt = pages.take_doubt();
         let why = why.or(doubt.then_some("a page of it may be of an earlier state"));
         if !body.lost.is_empty() {
-            if !self.brings_all() {
+            if from.only.is_some() {
                 return Ok(());
             }
             let (name, ranges, why) = (record.name.map(<[u8]>::to_vec), body.lost, body.why);
@@ -243,19 +240,22 @@ impl<'a> Bringer<'a> {
             self.report.lost.push(lost);
         }
         self.take(oid);
-        if self.report.lost.last().is_some_and(|lost| lost.oid == oid && !lost.brought)
-            && self.brings_all()
-        {
+        let last = self.report.lost.last();
+        if from.only.is_none() && last.is_some_and(|lost| lost.oid == oid && !lost.brought) {
             return Ok(());
         }
         let brought = Brought { oid, head, data, size: size.unwrap_or(0), hints };
-        self.install(collection, brought, why)
+        self.install(collection, brought, why)?;
+        if from.only.is_some() {
+            self.report.lost.retain(|lost| lost.oid != oid);
+        }
+        Ok(())
     }
 
     /// The object's bytes; None if its descriptor cannot be read.
     fn data<'b>(
         &self,
-        pages: &Pages<'_>,
+        from: Source<'_, '_>,
         oid: Oid,
         head: &Head<'_>,
         body: &Body<'b>,
@@ -270,7 +270,8 @@ impl<'a> Bringer<'a> {
         let Ok(d) = Descriptor::decode(descriptor) else { return Ok(None) };
         let hints = StoredHints::from_descriptor(&d);
         let (new, partial) = (&*self.store.inner, self.partial);
-        let reading = Reading { pages, new, partial, doubt };
+        let Source { pages, check, .. } = from;
+        let reading = Reading { pages, new, check, partial, doubt };
         let most = object::max_tail(head, new.layout.page_size(), hints.flags, d.size());
         let mut body = reading.read(oid, &d, most)?;
         let parts = std::mem::take(&mut body.parts);
@@ -298,9 +299,6 @@ impl<'a> Bringer<'a> {
         let name = head.name.as_deref().map(<[u8]>::to_vec);
         objects.bring(Brought { head, ..object })?;
         drop(objects);
-        if !self.brings_all() {
-            self.report.lost.retain(|lost| lost.oid != oid);
-        }
         self.report.objects += 1;
         self.report.bytes += size;
         if let Some(why) = why {

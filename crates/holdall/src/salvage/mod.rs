@@ -11,6 +11,7 @@ mod ground;
 mod handles;
 mod lost;
 mod map;
+mod meter;
 mod pages;
 mod report;
 mod scan;
@@ -21,10 +22,9 @@ pub use report::{DoubtfulObject, LostObject, SalvageReport};
 use crate::backup::BackupProgress;
 use crate::engine::Options;
 use crate::engine::catalog::{Root, large};
-use crate::maintain::Progress;
 use crate::store::{Store, open_error};
 use crate::txn::{has_writer, io_error};
-use bring::{Bringer, Candidate, Source};
+use bring::{Bringer, Candidate, Only, Source};
 use catalog::Catalog;
 use ground::{Ground, Upto};
 use handles::{Handles, Life};
@@ -35,11 +35,11 @@ use holdall_core::heap_record::Record;
 use holdall_core::heap_record::divided::{self, Part};
 use holdall_core::page::{self, PageKind};
 use holdall_core::page_map_node::FRESH;
-use holdall_core::{Error, Oid, PageNo, Result};
+use holdall_core::{Error, PageNo, Result};
 use holdall_io::{Access, FileStorage, NewFile, Storage};
+use meter::Meter;
 use pages::Pages;
 use scan::Found;
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Bound;
@@ -134,50 +134,51 @@ impl Salvage {
         progress: BackupProgress<'_>,
         create: &dyn Fn(&Options) -> Result<Store>,
     ) -> Result<SalvageReport> {
-        let ground = Ground::find(damaged, Upto::Last)?;
-        let mut read = |p| progress(half(p, 0));
-        let whole = Whole::read(&ground, &damaged.name(), &mut read)?;
+        let (ground, meter) = (Ground::find(damaged, Upto::Last)?, Meter::new(progress));
+        let whole = Whole::read(&ground, &damaged.name(), &meter)?;
         let store = create(&options(&ground, &whole.found))?;
-        let mut bring = || {
-            // Behind it, what it asks later.
-            let handles = OnceCell::new();
-            let mut bringer = Bringer::new(&store, self.partial);
-            let known = whole.bring_all(&mut bringer, &mut |p| progress(half(p, 1)))?;
-            let handles = handles.get_or_init(|| known);
-            if ground.log.doubts_last {
-                let lost = bringer.not_brought();
-                let why = "its last change is damaged: this is the version before";
-                let may = move |oid| lost.contains(&oid);
-                bring_before(damaged, Upto::BeforeLast, &mut bringer, may, why)?;
-            }
-            if ground.log.wrong.is_some() && !ground.is_sure() {
-                let may = |oid| handles.is_live(&whole.pages, oid) != Some(false);
-                let why = "its last version is lost with a part of the log: this is an earlier one";
-                bring_before(damaged, Upto::Checkpoint, &mut bringer, may, why)?;
-            }
-            bringer.finish()
-        };
-        let report = bring();
+        let report = self.bring_into(&store, damaged, &whole, &meter);
         let closed = store.close();
-        let report = report?;
-        closed?;
-        Ok(report)
+        report.and_then(|report| closed.map(|()| report))
+    }
+
+    fn bring_into(
+        self,
+        store: &Store,
+        damaged: &Arc<dyn Storage>,
+        whole: &Whole<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<SalvageReport> {
+        let mut bringer = Bringer::new(store, self.partial);
+        let handles = whole.bring_all(&mut bringer, meter, None)?;
+        let log = &whole.ground.log;
+        if log.doubts_last {
+            let (lost, why) =
+                (bringer.not_brought(), "its last change is damaged: this is the version before");
+            let only = Only { may: &|oid| lost.contains(&oid), why };
+            bring_before(damaged, Upto::BeforeLast, &mut bringer, meter, only)?;
+        }
+        if log.wrong.is_some() && !whole.ground.is_sure() {
+            let may = |oid| handles.is_live(&whole.pages, oid) != Some(false);
+            let why = "its last version is lost with a part of the log: this is an earlier one";
+            bring_before(damaged, Upto::Checkpoint, &mut bringer, meter, Only { may: &may, why })?;
+        }
+        bringer.finish()
     }
 }
 
-/// Brings objects that `may` names and that are not settled, as an earlier state has them.
-fn bring_before<'a>(
+/// Brings objects that are not settled as an earlier state has them.
+fn bring_before(
     damaged: &Arc<dyn Storage>,
     upto: Upto,
-    bringer: &mut Bringer<'a>,
-    may: impl Fn(Oid) -> bool + 'a,
-    why: &'static str,
+    bringer: &mut Bringer<'_>,
+    meter: &Meter<'_>,
+    only: Only<'_>,
 ) -> Result<()> {
     let ground = Ground::find(damaged, upto)?;
-    let mut go_on = |_| std::ops::ControlFlow::Continue(());
-    let whole = Whole::read(&ground, &damaged.name(), &mut go_on)?;
-    bringer.only(may, why);
-    whole.bring_all(bringer, &mut go_on).map(drop)
+    let whole = Whole::read(&ground, &damaged.name(), meter)?;
+    bringer.unsettle_lost();
+    whole.bring_all(bringer, meter, Some(only)).map(drop)
 }
 
 /// What is whole of a damaged store.
@@ -192,8 +193,8 @@ struct Whole<'g> {
 }
 
 impl<'g> Whole<'g> {
-    fn read(ground: &'g Ground, name: &str, progress: BackupProgress<'_>) -> Result<Self> {
-        let mut found = Found::read(ground, progress)?;
+    fn read(ground: &'g Ground, name: &str, meter: &Meter<'_>) -> Result<Self> {
+        let mut found = Found::read(ground, meter)?;
         if found.pages == 0 {
             let detail = "no page of one is whole".into();
             return Err(Error::NotAStore { path: name.into(), detail });
@@ -214,35 +215,38 @@ impl<'g> Whole<'g> {
         Ok(Self { ground, found, pages, root, missing })
     }
 
-    /// Brings all objects that can be. Returns the handles by which it knew them.
+    /// Brings all objects that can be, or only those that `only` names. Returns the handles by which it
+    /// knew them.
     fn bring_all(
         &self,
         bringer: &mut Bringer<'_>,
-        progress: BackupProgress<'_>,
+        meter: &Meter<'_>,
+        only: Option<Only<'_>>,
     ) -> Result<Handles> {
         let (pages, found, root) = (&self.pages, &self.found, self.root.as_ref());
         let sure = self.ground.is_sure();
         let catalog = Catalog::find(pages, found, root);
         let handles = Handles::find(pages, found, root, sure);
         let blank = root.map_or_else(HashSet::new, |root| blank_pages(pages, root));
-        let from = Source { pages, catalog: &catalog, most_pages: self.most_pages() };
-        if bringer.brings_all() {
+        let most_pages = self.most_pages();
+        let check = || meter.check();
+        let from = Source { pages, catalog: &catalog, check: &check, only, most_pages };
+        if only.is_none() {
             self.note(&catalog, &mut bringer.report);
             bringer.make_collections(&catalog)?;
         }
-        let (mut perhaps, heaps) = (Vec::new(), found.heaps(sure));
-        let total = heaps.len() as u64;
-        for (done, no) in (1..).zip(&heaps) {
-            let gone = sure && pages.is_free(*no) == Some(true) || blank.contains(no);
+        let mut perhaps = Vec::new();
+        let (size, file) = (self.ground.page_size as u64, pages.bytes_behind(0));
+        for no in found.heaps(sure) {
+            let gone = sure && pages.is_free(no) == Some(true) || blank.contains(&no);
             if !gone {
-                self.bring_page(from, &handles, *no, bringer, &mut perhaps)?;
+                self.bring_page(from, &handles, no, bringer, &mut perhaps)?;
             }
-            if progress(Progress { done, total }).is_break() {
-                return Err(Error::Cancelled);
-            }
+            meter.at((file, (no.0 * size).min(file)), file)?;
         }
+        meter.at((file, file), file)?;
         bringer.bring_best(from, perhaps)?;
-        if bringer.brings_all() {
+        if only.is_none() {
             lost::find((pages, found, sure), &handles, &catalog, bringer);
         }
         Ok(handles)
@@ -358,10 +362,4 @@ fn options(ground: &Ground, found: &Found) -> Options {
     let mut options = Options::default().page_size(ground.page_size);
     options.tuning.begins = Some((u32::try_from(epoch).unwrap_or(u32::MAX), unique));
     options
-}
-
-/// Progress of the first or the second half of the work.
-fn half(progress: Progress, which: u64) -> Progress {
-    let Progress { done, total } = progress;
-    Progress { done: done + which * total, total: 2 * total }
 }

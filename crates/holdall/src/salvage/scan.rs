@@ -4,8 +4,8 @@
 //! free since.
 
 use super::ground::Ground;
+use super::meter::Meter;
 use super::whole::{is_whole, may_be_page, read_what_can_be};
-use crate::maintain::Progress;
 use holdall_core::bytes::{u32_at, u64_at};
 use holdall_core::handle_page::HandlePage;
 use holdall_core::heap_page::HeapPage;
@@ -14,7 +14,6 @@ use holdall_core::names_node::Node;
 use holdall_core::page::{self, HEADER, PageKind};
 use holdall_core::{Error, Lsn, PageNo, Result};
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
 
 /// Bytes read at a time.
 const AT_ONCE: usize = 1 << 20;
@@ -48,14 +47,11 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Reads the whole file once. `progress` may end that.
+    /// Reads the whole file once.
     ///
     /// # Errors
-    /// [`Error::Cancelled`].
-    pub(super) fn read(
-        ground: &Ground,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Self> {
+    /// [`Error::Cancelled`]; [`Error::Io`] if the file has no length.
+    pub(super) fn read(ground: &Ground, meter: &Meter<'_>) -> Result<Self> {
         let mut found = Self::default();
         let length = ground.disk.len().map_err(|e| Error::io("reading the file's length", e))?;
         let size = ground.page_size;
@@ -78,9 +74,7 @@ impl Found {
                     found.add(PageNo(at / size as u64 + i as u64), bytes);
                 }
             }
-            if progress(Progress { done: at + part.len() as u64, total: length }).is_break() {
-                return Err(Error::Cancelled);
-            }
+            meter.at((at + part.len() as u64, 0), length)?;
         }
         Ok(found)
     }
