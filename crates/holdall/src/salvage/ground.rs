@@ -25,6 +25,8 @@ pub(super) enum Upto {
     BeforeLast,
     /// Nothing: the state of the last checkpoint.
     Checkpoint,
+    /// As [`Upto::Last`], and a page that is whole in its place counts, whatever lies elsewhere.
+    Places,
 }
 
 /// A damaged store, as far as superblocks and log lead.
@@ -38,6 +40,8 @@ pub(super) struct Ground {
     /// The newest that is whole.
     pub(super) superblock: Option<Superblock>,
     pub(super) log: Remade,
+    /// A page that is whole in its place counts.
+    pub(super) places: bool,
     /// What was lost of all this, in words.
     pub(super) notes: Vec<String>,
 }
@@ -69,10 +73,11 @@ impl Ground {
         let volume = Volume::new(over.volume(), sb, older);
         let log = match upto {
             Upto::Checkpoint => txn::without_log(&**storage, superblock.as_ref(), String::new()),
-            _ => txn::remake(&over, &volume, superblock.as_ref(), upto == Upto::Last)?,
+            _ => txn::remake(&over, &volume, superblock.as_ref(), upto != Upto::BeforeLast)?,
         };
         notes.extend(log.wrong.iter().map(|why| format!("the log: {why}")));
-        Ok(Self { file, disk: over.volume(), page_size, superblock, log, notes })
+        let (disk, places) = (over.volume(), upto == Upto::Places);
+        Ok(Self { file, disk, page_size, superblock, log, places, notes })
     }
 
     /// Whether all pages that can be read are of one state.

@@ -158,8 +158,12 @@ impl Salvage {
             let only = Only { may: &|oid| lost.contains(&oid), why };
             bring_before(damaged, Upto::BeforeLast, &mut bringer, meter, only)?;
         }
+        let may = |oid| handles.is_live(&whole.pages, oid) != Some(false);
+        if whole.pages.is_mixed() {
+            let why = "pages of several states were found: this may be of an earlier one";
+            bring_before(damaged, Upto::Places, &mut bringer, meter, Only { may: &may, why })?;
+        }
         if log.wrong.is_some() && !whole.ground.is_sure() {
-            let may = |oid| handles.is_live(&whole.pages, oid) != Some(false);
             let why = "its last version is lost with a part of the log: this is an earlier one";
             bring_before(damaged, Upto::Checkpoint, &mut bringer, meter, Only { may: &may, why })?;
         }

@@ -104,9 +104,10 @@ impl<'g> Pages<'g> {
         length.saturating_sub(no.saturating_mul(self.ground.page_size as u64))
     }
 
-    /// Whether versions of pages were found that are not in their places.
+    /// Whether versions of pages were found that are not in their places, and nobody knows which of
+    /// these are the newest.
     pub(super) fn is_mixed(&self) -> bool {
-        !self.elsewhere.is_empty()
+        !self.images_whole && !self.elsewhere.is_empty()
     }
 
     /// Whether something read since the last call may be older than the state.
@@ -178,7 +179,7 @@ impl<'g> Pages<'g> {
         match (placed, other) {
             // Images have the commit before their own.
             (Ok(page), Some((true, lsn, place)))
-                if !self.images_whole && lsn >= page::lsn(&page) =>
+                if self.is_mixed() && !self.ground.places && lsn >= page::lsn(&page) =>
             {
                 self.at(no, place).map(|page| (page, true))
             }
