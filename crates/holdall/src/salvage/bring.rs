@@ -17,7 +17,7 @@ use holdall_core::handle_page::Location;
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::Descriptor;
 use holdall_core::version::Change;
-use holdall_core::{Lsn, Oid, PageRead, Result};
+use holdall_core::{Lsn, Oid, PageNo, PageRead, Result};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
@@ -30,6 +30,8 @@ const MOST_BYTES: u64 = 16 << 20;
 pub(super) struct Candidate {
     pub(super) oid: Oid,
     pub(super) loc: Location,
+    /// Where the version of its page lies that has it, if not where pages are looked for.
+    pub(super) version: Option<PageNo>,
     pub(super) change: Change,
     /// Of its page.
     pub(super) lsn: Lsn,
@@ -176,7 +178,10 @@ impl<'a> Bringer<'a> {
         for candidate in slot {
             let older =
                 first.as_ref().map(|_| "what it was last is damaged: this is a version before");
-            self.bring(from, (candidate.oid, candidate.loc), older.or(candidate.why))?;
+            from.pages.pin(candidate.version.map(|place| (candidate.loc.page, place)));
+            let brought = self.bring(from, (candidate.oid, candidate.loc), older.or(candidate.why));
+            from.pages.pin(None);
+            brought?;
             if !self.is_taken(candidate.oid) {
                 continue;
             }

@@ -244,7 +244,14 @@ impl<'g> Whole<'g> {
         for no in found.heaps(sure) {
             let gone = sure && pages.is_free(no) == Some(true) || blank.contains(&no);
             if !gone {
-                self.bring_page(from, &handles, no, bringer, &mut perhaps)?;
+                self.bring_page(from, &handles, (no, None), bringer, &mut perhaps)?;
+            }
+            for place in if self.ground.places { pages.versions(no) } else { Vec::new() } {
+                pages.pin(Some((no, place)));
+                let looked =
+                    self.bring_page(from, &handles, (no, Some(place)), bringer, &mut perhaps);
+                pages.pin(None);
+                looked?;
             }
             meter.at((file, (no.0 * size).min(file)), file)?;
         }
@@ -280,7 +287,7 @@ impl<'g> Whole<'g> {
         &self,
         from: Source<'_, '_>,
         handles: &Handles,
-        no: PageNo,
+        (no, version): (PageNo, Option<PageNo>),
         bringer: &mut Bringer<'_>,
         perhaps: &mut Vec<Candidate>,
     ) -> Result<()> {
@@ -294,15 +301,15 @@ impl<'g> Whole<'g> {
             let loc = Location { page: no, slot };
             match handles.life(pages, oid, loc) {
                 Life::Gone => {}
-                Life::Lives => bringer.bring(from, (oid, loc), None)?,
-                life @ (Life::Fits | Life::Perhaps) => {
+                Life::Lives if version.is_none() => bringer.bring(from, (oid, loc), None)?,
+                life => {
                     let change = Record::parse(bytes).map(|r| r.change).unwrap_or_default();
-                    let free = pages.is_free(no);
+                    let free = pages.is_free(version.unwrap_or(no));
                     let known = life == Life::Fits || sure && free == Some(false);
                     let why = (!known).then_some("its handle is lost: it may have been removed");
                     let lsn = page::lsn(&page);
                     let used = free != Some(true);
-                    perhaps.push(Candidate { oid, loc, change, lsn, used, why });
+                    perhaps.push(Candidate { oid, loc, version, change, lsn, used, why });
                 }
             }
         }

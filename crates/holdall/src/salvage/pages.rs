@@ -39,6 +39,8 @@ pub(super) struct Pages<'g> {
     /// Directories in place of lost ones.
     made: RefCell<HashMap<PageNo, PageRef>>,
     doubt: Cell<bool>,
+    /// A page that is read from one place only, and that.
+    pinned: Cell<Option<(PageNo, PageNo)>>,
 }
 
 impl<'g> Pages<'g> {
@@ -62,6 +64,7 @@ impl<'g> Pages<'g> {
             directories: RefCell::default(),
             made: RefCell::default(),
             doubt: Cell::new(false),
+            pinned: Cell::new(None),
         })
     }
 
@@ -110,6 +113,17 @@ impl<'g> Pages<'g> {
         !self.images_whole && !self.elsewhere.is_empty()
     }
 
+    /// Where versions of a page lie that are not in its place.
+    pub(super) fn versions(&self, no: PageNo) -> Vec<PageNo> {
+        let all = self.elsewhere.get(&no).map_or(&[][..], Vec::as_slice);
+        all.iter().map(|(_, place)| *place).collect()
+    }
+
+    /// From here on a page is read from that place; None: no page is.
+    pub(super) fn pin(&self, page: Option<(PageNo, PageNo)>) {
+        self.pinned.set(page);
+    }
+
     /// Whether something read since the last call may be older than the state.
     pub(super) fn take_doubt(&self) -> bool {
         self.doubt.replace(false)
@@ -148,6 +162,11 @@ impl<'g> Pages<'g> {
 
     /// Page `no`, and whether it may be of an earlier state.
     pub(super) fn look(&self, no: PageNo, kind: PageKind) -> Result<(PageRef, bool)> {
+        if let Some((_, place)) = self.pinned.get().filter(|(pinned, _)| *pinned == no) {
+            let page = self.at(no, place)?;
+            page::of_kind(&page, no, kind)?;
+            return Ok((page, true));
+        }
         if let Some(kept) = self.kept.borrow().get(&no) {
             page::of_kind(&kept.0, no, kind)?;
             return Ok(kept.clone());
