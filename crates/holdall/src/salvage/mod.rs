@@ -161,7 +161,9 @@ impl Salvage {
         let may = |oid| handles.is_live(&whole.pages, oid) != Some(false);
         if whole.pages.is_mixed() {
             let why = "pages of several states were found: this may be of an earlier one";
-            bring_before(damaged, Upto::Places, &mut bringer, meter, Only { may: &may, why })?;
+            // A handle page may be one that a transaction that was given up has left.
+            let only = Only { may: &|_| true, why };
+            bring_before(damaged, Upto::Places, &mut bringer, meter, only)?;
         }
         if log.wrong.is_some() && !whole.ground.is_sure() {
             let why = "its last version is lost with a part of the log: this is an earlier one";
