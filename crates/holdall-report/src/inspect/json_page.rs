@@ -70,16 +70,12 @@ fn body(body: &Body, page_size: u64) -> Value {
             backups,
             ..
         } => {
-            let backup = |(id, lsn): &([u8; 16], holdall::Lsn)| {
-                let id = format!("{:032x}", u128::from_be_bytes(*id));
-                json!({ "id": id, "lsn": lsn.0 })
-            };
             json!({
                 "spaces": spaces, "next_collection": next_collection, "catalog": catalog.0,
                 "entries": entries.0, "small": small.0, "drops": drops.0,
                 "handles": handles.as_ref().map(map),
                 "images": (!images.is_none()).then_some(images.0),
-                "backups": backups.iter().map(backup).collect::<Vec<_>>(),
+                "backups": backups.iter().map(backup).collect::<Value>(),
             })
         }
         Body::Collection { objects, unnamed, bytes, names, heap, threshold, .. } => json!({
@@ -130,6 +126,11 @@ fn images(level: u8, entries: &[(PageNo, PageNo)]) -> Value {
     let entries: Vec<Value> =
         live.map(|(page, target)| json!({ "page": page.0, to: target.0 })).collect();
     json!({ "level": level, "entries": entries })
+}
+
+/// A backup that the root page names.
+fn backup((id, lsn): &([u8; 16], holdall::Lsn)) -> Value {
+    json!({ "id": format!("{:032x}", u128::from_be_bytes(*id)), "lsn": lsn.0 })
 }
 
 fn map(map: &MapRoot) -> Value {

@@ -103,13 +103,7 @@ fn body(text: &mut Text, body: &Body) {
             if let Some(handles) = handles {
                 map(text, "handle table", handles);
             }
-            if !images.is_none() {
-                text.line(1, format_args!("images of pages: root page {images}"));
-            }
-            for (id, lsn) in backups {
-                let id = u128::from_be_bytes(*id);
-                text.line(1, format_args!("backup {id:032x}: its mark follows LSN {lsn}"));
-            }
+            images_and_backups(text, *images, backups);
         }
         Body::Collection { objects, unnamed, bytes, names, heap, threshold, .. } => {
             let without = format_args!("{unnamed} without a name");
@@ -157,6 +151,21 @@ fn images(text: &mut Text, level: u8, entries: &[(PageNo, PageNo)]) {
     let to = if level == 0 { "image at page" } else { "node at page" };
     for (page, target) in entries.iter().filter(|(_, target)| !target.is_none()) {
         text.line(1, format_args!("page {page}: {to} {target}"));
+    }
+}
+
+/// What a root page has of images and backups.
+fn images_and_backups(
+    text: &mut Text,
+    images: holdall::PageNo,
+    backups: &[([u8; 16], holdall::Lsn)],
+) {
+    if !images.is_none() {
+        text.line(1, format_args!("images of pages: root page {images}"));
+    }
+    for (id, lsn) in backups {
+        let id = u128::from_be_bytes(*id);
+        text.line(1, format_args!("backup {id:032x}: its mark follows LSN {lsn}"));
     }
 }
 
