@@ -10,20 +10,11 @@ use std::collections::BTreeMap;
 /// Blocks read at a time.
 const AT_ONCE: usize = 64;
 
-/// The whole groups of a log, in order.
-#[derive(Debug, Default)]
-pub struct Gathered {
-    /// Their payloads.
-    pub groups: Vec<Vec<u8>>,
-    /// The store that they are of.
-    pub store_id: Option<[u8; 16]>,
-}
-
-/// Reads every whole group of the log's last epoch: of `store`, from `from` on, if these are known;
+/// The payloads, in order, of every whole group of the log's last epoch: of `store`, from `from` on, if these are known;
 /// else of the store whose block comes first. What cannot be read is passed over. Cost: one pass over the
 /// file; memory of all payloads.
-pub fn gather(disk: &dyn Disk, store: Option<[u8; 16]>, from: Lsn) -> Gathered {
-    let mut found = Gathered { store_id: store, ..Gathered::default() };
+pub fn gather(disk: &dyn Disk, store: Option<[u8; 16]>, from: Lsn) -> Vec<Vec<u8>> {
+    let (mut found, mut store) = (Vec::new(), store);
     let (mut blocks, mut epoch) = (BTreeMap::new(), 0);
     let length = disk.len().unwrap_or(0);
     let mut buffer = vec![0; AT_ONCE * BLOCK];
@@ -33,9 +24,7 @@ pub fn gather(disk: &dyn Disk, store: Option<[u8; 16]>, from: Lsn) -> Gathered {
         read(disk, at * BLOCK as u64, part);
         for block in part.chunks_exact(BLOCK) {
             let Some(header) = BlockHeader::decode_any(block) else { continue };
-            if *found.store_id.get_or_insert(header.store_id) != header.store_id
-                || header.lsn < from
-            {
+            if *store.get_or_insert(header.store_id) != header.store_id || header.lsn < from {
                 continue;
             }
             if header.epoch > epoch {
@@ -58,7 +47,7 @@ pub fn gather(disk: &dyn Disk, store: Option<[u8; 16]>, from: Lsn) -> Gathered {
         };
         bytes.extend_from_slice(&payload);
         match header.last {
-            true => found.groups.push(bytes),
+            true => found.push(bytes),
             false => group = Some((Lsn(lsn.0 + BLOCK as u64), bytes)),
         }
     }

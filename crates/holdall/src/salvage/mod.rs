@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Salvage`]. A record has its object's id, name and attributes, and every page says what it is. So
 //! objects are found without superblocks, root, handles, names or directories; where these are whole,
-//! they say what of it the store had last. See docs/backup.md.
+//! they say which of these the store had last. See docs/backup.md.
 
 mod body;
 mod bring;

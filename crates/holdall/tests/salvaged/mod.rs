@@ -309,7 +309,7 @@ fn truth(
     oid: Oid,
     infos: &[(u64, u64, u64)],
 ) -> (Truth, BTreeSet<u64>) {
-    let (m, dump) = (reader.metadata(oid).unwrap(), object(store, "default", oid).unwrap());
+    let dump = object(store, "default", oid).unwrap();
     let mut pages = vec![dump.place.page];
     pages.extend(dump.rest.map(|loc| loc.page));
     let mut segments = BTreeSet::new();
@@ -330,15 +330,20 @@ fn truth(
     // Where they lie.
     let mut places: BTreeSet<u64> = segments;
     places.extend(pages.iter().map(|no| page(store, *no).unwrap().image.unwrap_or(*no).0));
-    let truth = Truth {
+    (truth_of(reader, collection, oid), places)
+}
+
+/// An object as a reader sees it.
+fn truth_of(reader: &Reader, collection: &str, oid: Oid) -> Truth {
+    let m = reader.metadata(oid).unwrap();
+    Truth {
         collection: collection.into(),
         name: m.name,
         attributes: m.attributes,
         version: m.version,
         modified: m.modified,
         bytes: reader.get(oid).unwrap().unwrap(),
-    };
-    (truth, places)
+    }
 }
 
 /// What a salvaged store holds, by OID; it must be sound.
@@ -348,26 +353,15 @@ pub fn salvaged(options: &Options, storage: Arc<MemoryStorage>) -> BTreeMap<Oid,
     assert!(report.is_sound(), "{:?}", report.problems);
     let reader = store.read().unwrap();
     let mut all = BTreeMap::new();
-    let truth = |reader: &Reader, collection: &str, oid| {
-        let m = reader.metadata(oid).unwrap();
-        Truth {
-            collection: collection.into(),
-            name: m.name,
-            attributes: m.attributes,
-            version: m.version,
-            modified: m.modified,
-            bytes: reader.get(oid).unwrap().unwrap(),
-        }
-    };
     for collection in reader.collections().unwrap() {
         let reader = reader.collection(&collection).unwrap();
         for entry in reader.names("") {
             let oid = entry.unwrap().oid;
-            all.insert(oid, truth(&reader, &collection, oid));
+            all.insert(oid, truth_of(&reader, &collection, oid));
         }
     }
     for oid in reader.oids().map(Result::unwrap) {
-        all.entry(oid).or_insert_with(|| truth(&reader, "", oid));
+        all.entry(oid).or_insert_with(|| truth_of(&reader, "", oid));
     }
     all
 }

@@ -25,13 +25,11 @@ pub struct Remade {
     pub doubts_last: bool,
     /// What is wrong with the log, in words.
     pub wrong: Option<String>,
-    /// The store that the log is of, where the superblocks do not say it.
-    pub store_id: Option<[u8; 16]>,
 }
 
 /// Brings the volume to the newest state that its log, or what is left of it, leads to. `superblock`: the
-/// newest one, if there is any. `last`: also a last group of which listed data is not there. Cost: one pass over the log, a read of each page it names; memory of the
-/// log.
+/// newest one, if there is any. `last`: also a last group of which listed data is not there. Cost: one
+/// pass over the log, a read of each page it names; memory of the log.
 ///
 /// # Errors
 /// [`Error::Io`] of writing to the volume.
@@ -63,12 +61,11 @@ pub fn remake(
             let (store, from) =
                 superblock.map_or((None, Lsn(0)), |sb| (Some(sb.store_id), sb.replay));
             let found = log::gather(&*log, store, from);
-            if found.groups.is_empty() {
+            if found.is_empty() {
                 let why = remade.wrong.unwrap_or_else(|| "it holds no commit".into());
                 return Ok(without_log(storage, superblock, why));
             }
-            remade.store_id = found.store_id;
-            found.groups
+            found
         }
     };
     let log_bytes = log.len().unwrap_or(0);
