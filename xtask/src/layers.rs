@@ -58,7 +58,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("crates/holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
     ("crates/holdall-report", &["holdall"]),
     ("crates/holdall-control", &["holdall"]),
-    ("crates/holdall-bucket", &["holdall"]),
+    ("crates/holdall-bucket", &["holdall-core", "holdall"]),
     ("crates/holdall-server", &["holdall", "holdall-control", "holdall-report"]),
     ("crates/holdall-object-store", &["holdall"]),
     ("crates/holdall-opendal", &["holdall"]),

@@ -34,25 +34,12 @@
 //! | `backups/NAME.json` | the parts of a whole backup; written last, and never over another |
 
 mod access;
-mod back_up;
-mod bucket;
-mod download;
-mod follow;
-mod keep;
-mod manifest;
-mod parts;
-mod place;
-mod prune;
-mod restore;
-mod unfinished;
-mod upload;
+pub mod backend;
+mod backups;
+pub mod format;
 
 pub use access::Access;
-pub use back_up::{BackedUp, Base, Settings};
-pub use bucket::Bucket;
-pub use follow::{Event, Follow, Followed, follow};
-pub use keep::Keep;
-pub use manifest::Listed;
-pub use place::is_bucket;
-pub use prune::Pruned;
-pub use restore::Which;
+pub use backups::{
+    BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Listed, Pruned, Settings, Which, follow,
+    is_bucket,
+};

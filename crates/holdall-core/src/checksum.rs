@@ -9,6 +9,13 @@ pub fn crc(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
 
+/// CRC-32C of several parts, as if they were one.
+pub fn crc_of(parts: &[&[u8]]) -> u32 {
+    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    parts.iter().for_each(|part| digest.update(part));
+    digest.finalize() as u32
+}
+
 /// Continues a CRC-32C with a few more bytes. Cost: a table look-up for each.
 pub fn crc_append(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, |state, byte| TABLE[usize::from(state as u8 ^ byte)] ^ (state >> 8))
@@ -130,6 +137,7 @@ mod tests {
             assert_eq!(crc(part), by_bits(0, part), "{len} bytes");
             let (a, b) = part.split_at(i * 7 % (len + 1));
             assert_eq!(crc_append(crc(a), b), crc(part), "{len} bytes, {} first", a.len());
+            assert_eq!(crc_of(&[a, &[], b]), crc(part), "{len} bytes, {} first", a.len());
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Owns: which backup is meant; the streams that it is made of.
 
-use crate::bucket::Bucket;
-use crate::download::Download;
-use crate::manifest::{Backups, Listed};
+use super::bucket::Bucket;
+use super::download::Download;
+use super::manifest::{Backups, Listed};
 use holdall::{BackupId, BackupPart, Error, Result};
 use std::str::FromStr;
 use std::sync::Arc;

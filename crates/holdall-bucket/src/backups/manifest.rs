@@ -3,7 +3,7 @@
 //! Owns: the names of these lists, from which follows what builds on what, so that a place is understood
 //! by listing it; their text.
 
-use crate::bucket::{Bucket, json};
+use super::bucket::{Bucket, json};
 use holdall::{BackupHead, BackupId, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ pub(crate) struct Manifest {
 impl Manifest {
     pub(crate) fn new(head: &BackupHead, parts: Vec<Part>, in_use: u64) -> Self {
         let head = hex(&head.encode());
-        Self { version: crate::place::VERSION, head, parts, in_use }
+        Self { version: super::place::VERSION, head, parts, in_use }
     }
 
     /// Bytes of all parts.
@@ -182,7 +182,7 @@ impl Bucket {
             |detail: String| Error::Corrupt { place: format!("{name} in {}", self.name()), detail };
         let manifest: Manifest =
             serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
-        if manifest.version != crate::place::VERSION {
+        if manifest.version != super::place::VERSION {
             let detail = format!("backup {} has version {}", listed.id, manifest.version);
             return Err(Error::Unsupported { detail });
         }

@@ -3,11 +3,11 @@
 //! Owns: [`follow`]: when there is something to take, and what happens while the store or the bucket cannot
 //! be reached. What takes long runs beside it: a whole backup when one is due, the removal of old ones.
 
-use crate::back_up::{BackedUp, Base, Settings};
-use crate::bucket::Bucket;
-use crate::keep::Keep;
-use crate::manifest::{Backups, Listed};
-use crate::prune::Pruned;
+use super::back_up::{BackedUp, Base, Settings};
+use super::bucket::Bucket;
+use super::keep::Keep;
+use super::manifest::{Backups, Listed};
+use super::prune::Pruned;
 use holdall::{BackupSource, Error, Result};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};

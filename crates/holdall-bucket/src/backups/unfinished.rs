@@ -3,9 +3,9 @@
 //! Owns: the heads of backups that have parts and no list yet; which of these parts belong together. A
 //! part begins where the one before it ends, whichever of several tries wrote them (rule 60).
 
-use crate::bucket::{Bucket, json};
-use crate::manifest::{Part, head_of, hex};
-use crate::parts::{self, Covers};
+use super::bucket::{Bucket, json};
+use super::manifest::{Part, head_of, hex};
+use super::parts::{self, Covers};
 use holdall::{BackupHead, BackupId, Reached, Result};
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ pub(crate) fn all(bucket: &Bucket) -> Result<Vec<BackupHead>> {
 pub(crate) fn of(bucket: &Bucket, head: BackupHead, id: BackupId) -> Result<Unfinished> {
     let folder = format!("{}/{id}", parts::FOLDER);
     let found = bucket.wait(bucket.client.list(&folder))?;
-    let part = |object: &crate::bucket::Object| {
+    let part = |object: &super::bucket::Object| {
         let covers = Covers::of_name(object.name.rsplit('/').next()?)?;
         Some((covers, object.bytes))
     };
@@ -93,7 +93,7 @@ fn joined(found: Vec<(Covers, u64)>) -> (Vec<Part>, Reached, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::LAST;
+    use super::parts::LAST;
 
     #[test]
     fn parts_join_where_they_meet() {

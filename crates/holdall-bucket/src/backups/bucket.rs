@@ -4,7 +4,7 @@
 //! place.
 
 use crate::access::Access;
-use crate::place::{self, BACKUPS, FIRST, First, VERSION};
+use super::place::{self, BACKUPS, FIRST, First, VERSION};
 use bytes::Bytes;
 use futures::TryStreamExt;
 use holdall::{BackupId, Error, Result};

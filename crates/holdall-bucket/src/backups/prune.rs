@@ -3,10 +3,10 @@
 //! Owns: the order: first the lists, of backups that others build on last, then the parts that no list
 //! names. So what is listed is whole, wherever it was broken off.
 
-use crate::bucket::{Bucket, Object};
-use crate::keep::Keep;
-use crate::manifest::Listed;
-use crate::{parts, unfinished};
+use super::bucket::{Bucket, Object};
+use super::keep::Keep;
+use super::manifest::Listed;
+use super::{parts, unfinished};
 use holdall::{BackupId, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,9 +3,9 @@
 //! Owns: [`Download`], which reads some parts ahead. What a part gives is held against its length and
 //! checksum before any of it is used.
 
-use crate::bucket::{Bucket, Client, Job};
-use crate::manifest::{Manifest, Part};
-use crate::parts;
+use super::bucket::{Bucket, Client, Job};
+use super::manifest::{Manifest, Part};
+use super::parts;
 use bytes::{Buf, Bytes};
 use holdall::{BackupHead, BackupId, Error, Result};
 use std::collections::VecDeque;

@@ -3,7 +3,7 @@
 //! Owns: [`Keep`]: of each of the newest hours, days, weeks, months and years, the newest backup. Times are
 //! in UTC. Pure.
 
-use crate::manifest::{Backups, Listed};
+use super::manifest::{Backups, Listed};
 use holdall::{Error, Result};
 use jiff::Timestamp;
 use jiff::civil::DateTime;

@@ -3,11 +3,11 @@
 //! Owns: on what an increment builds, so that few lead back to the whole one; when one that was broken off
 //! goes on. The list of parts is written last: before it there is no backup.
 
-use crate::bucket::Bucket;
-use crate::manifest::{Backups, Listed, Manifest};
-use crate::place::First;
-use crate::unfinished;
-use crate::upload::Upload;
+use super::bucket::Bucket;
+use super::manifest::{Backups, Listed, Manifest};
+use super::place::First;
+use super::unfinished;
+use super::upload::Upload;
 use holdall::{
     Backup, BackupHead, BackupId, BackupProgress, BackupReport, BackupSource, Error, Result,
 };

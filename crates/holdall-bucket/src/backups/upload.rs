@@ -2,10 +2,10 @@
 //!
 //! Owns: where the stream is cut. Some parts are written at a time.
 
-use crate::bucket::{Bucket, Client, Job};
-use crate::manifest::Part;
-use crate::parts::{Covers, LAST, crc_of, name};
-use crate::unfinished;
+use super::bucket::{Bucket, Client, Job};
+use super::manifest::Part;
+use super::parts::{Covers, LAST, crc_of, name};
+use super::unfinished;
 use bytes::Bytes;
 use holdall::{BackupHead, BackupId, BackupPieces, Error, Reached, Result};
 use std::collections::VecDeque;

@@ -1,0 +1,165 @@
+//! Blobs: a header, then units of 16 KiB that each carry a checksum.
+//!
+//! The checksum of a unit also covers which blob and which unit it is, so any range is verified by
+//! the bytes of one request: byte x of the payload lies at `40 + x + 4 * (x / 16384)`.
+
+use super::{BlobId, BlobRef, Id, damaged};
+use bytes::Bytes;
+use holdall::Result;
+use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
+use holdall_core::checksum::{crc, crc_of};
+use std::ops::Range;
+
+/// Bytes of a blob's header.
+pub const HEADER: u64 = 40;
+/// Payload bytes that share a checksum.
+pub const UNIT: u64 = 16 * 1024;
+/// Most payload bytes of a blob.
+pub const MAX_PAYLOAD: u64 = 8 << 20;
+
+const MAGIC: [u8; 4] = *b"HBlb";
+const FORMAT: u8 = 1;
+const SUM: u64 = 4;
+const CRC_AT: usize = 36;
+
+/// What a blob is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum BlobKind {
+    /// Bytes of an object.
+    Segment = 1,
+    /// A node of a tree.
+    Node = 2,
+    /// A list of retired blobs.
+    List = 3,
+}
+
+/// Bytes that a blob of `payload` bytes has in the bucket.
+pub fn stored_len(payload: u64) -> u64 {
+    HEADER + payload + SUM * payload.div_ceil(UNIT)
+}
+
+/// The stored form of a blob. Cost: one pass.
+pub fn encode_blob(id: BlobId, kind: BlobKind, payload: &[u8]) -> Bytes {
+    let len = payload.len() as u64;
+    let mut out = Vec::with_capacity(stored_len(len) as usize);
+    let mut header = [0; HEADER as usize];
+    header[..4].copy_from_slice(&MAGIC);
+    (header[4], header[5]) = (FORMAT, kind as u8);
+    header[8..24].copy_from_slice(&id.operation.0);
+    put_u32(&mut header, 24, id.number);
+    put_u64(&mut header, 28, len);
+    let sum = crc(&header[..CRC_AT]);
+    put_u32(&mut header, CRC_AT, sum);
+    out.extend(header);
+    for (unit, bytes) in payload.chunks(UNIT as usize).enumerate() {
+        out.extend_from_slice(bytes);
+        out.extend(unit_sum(id, unit as u64, bytes).to_le_bytes());
+    }
+    out.into()
+}
+
+fn unit_sum(id: BlobId, unit: u64, bytes: &[u8]) -> u32 {
+    let mut place = [0; Id::BYTES + 12];
+    place[..Id::BYTES].copy_from_slice(&id.operation.0);
+    put_u32(&mut place, Id::BYTES, id.number);
+    put_u64(&mut place, Id::BYTES + 4, unit);
+    crc_of(&[&place, bytes])
+}
+
+/// A stretch of a blob that one request reads: whole units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    blob: BlobRef,
+    first: u64,
+    end: u64,
+}
+
+impl Stretch {
+    /// The units of `blob` that hold the payload bytes `range`, which lie inside it.
+    pub fn around(blob: BlobRef, range: Range<u64>) -> Self {
+        let units = blob.len.div_ceil(UNIT);
+        Self { blob, first: (range.start / UNIT).min(units), end: range.end.div_ceil(UNIT).min(units) }
+    }
+
+    /// All of a blob.
+    pub fn whole(blob: BlobRef) -> Self {
+        Self::around(blob, 0..blob.len)
+    }
+
+    /// The bytes to ask the server for.
+    pub fn stored(&self) -> Range<u64> {
+        let place = |unit: u64| HEADER + unit * (UNIT + SUM);
+        place(self.first)..place(self.end).min(stored_len(self.blob.len))
+    }
+
+    /// The payload bytes that it holds.
+    pub fn payload(&self) -> Range<u64> {
+        self.first * UNIT..(self.end * UNIT).min(self.blob.len)
+    }
+
+    /// Verifies what the server gave, and returns the payload bytes without checksums.
+    ///
+    /// # Errors
+    /// [`holdall::Error::Corrupt`] if it is of another length, or a checksum is wrong.
+    pub fn verify(&self, stored: &[u8]) -> Result<Vec<u8>> {
+        let (range, payload) = (self.stored(), self.payload());
+        let place = || format!("blob {}", self.blob.id);
+        if stored.len() as u64 != range.end - range.start {
+            let detail = format!("{} bytes at {range:?}", stored.len());
+            return Err(damaged(&place(), detail));
+        }
+        let mut out = Vec::with_capacity((payload.end - payload.start) as usize);
+        for (at, unit) in stored.chunks((UNIT + SUM) as usize).enumerate() {
+            let unit_no = self.first + at as u64;
+            let (bytes, sum) = unit.split_at(unit.len().saturating_sub(SUM as usize));
+            if sum.len() as u64 != SUM || unit_sum(self.blob.id, unit_no, bytes) != u32_at(sum, 0) {
+                return Err(damaged(&place(), format!("unit {unit_no} has a wrong checksum")));
+            }
+            out.extend_from_slice(bytes);
+        }
+        Ok(out)
+    }
+}
+
+/// The header of a stored blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) blob: BlobRef,
+    pub(crate) kind: u8,
+}
+
+impl Header {
+    /// Reads the header, which says the same as its key and its length.
+    ///
+    /// # Errors
+    /// [`holdall::Error::Corrupt`] if it does not.
+    pub(crate) fn read(id: BlobId, stored: &[u8]) -> Result<Self> {
+        let place = format!("blob {id}");
+        let header = stored.get(..HEADER as usize).ok_or_else(|| damaged(&place, "too short"))?;
+        if header[..4] != MAGIC || crc(&header[..CRC_AT]) != u32_at(header, CRC_AT) {
+            return Err(damaged(&place, "no header of a blob"));
+        }
+        if header[4] != FORMAT || header[6..8] != [0; 2] {
+            return Err(holdall::Error::Unsupported { detail: format!("{place} is of format {}", header[4]) });
+        }
+        let len = u64_at(header, 28);
+        let same = header[8..24] == id.operation.0 && u32_at(header, 24) == id.number;
+        if !same || len == 0 || len > MAX_PAYLOAD || stored_len(len) != stored.len() as u64 {
+            return Err(damaged(&place, "its header is of another blob, or of another length"));
+        }
+        Ok(Self { blob: BlobRef { id, len }, kind: header[5] })
+    }
+}
+
+/// The payload of a whole stored blob of this kind.
+///
+/// # Errors
+/// [`holdall::Error::Corrupt`] if header, kind, length or a checksum is wrong.
+pub(crate) fn decode_whole(id: BlobId, kind: BlobKind, stored: &[u8]) -> Result<Vec<u8>> {
+    let header = Header::read(id, stored)?;
+    if header.kind != kind as u8 {
+        return Err(damaged(&format!("blob {id}"), format!("is of kind {}", header.kind)));
+    }
+    Stretch::whole(header.blob).verify(stored.get(HEADER as usize..).unwrap_or_default())
+}

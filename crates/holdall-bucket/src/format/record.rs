@@ -1,0 +1,339 @@
+//! Records: all that is kept of an object beside its blobs.
+//!
+//! A record is replaced whole, by conditional writes. Its length modulo 8 tells its class, so that a
+//! listing tells which records collecting has to read.
+
+use super::part::{Retired, Table, take_id};
+use super::slices::{read_alias, read_slices, write_slices};
+use super::{Blobs, Id, damaged, or_short};
+use bytes::Bytes;
+use holdall::{Attributes, Error, Result};
+use holdall_core::bytes::{Reader, push_varint, put_u32, u32_at};
+use holdall_core::checksum::crc_of;
+use holdall_core::segment_tree::{MAX_HEIGHT, MAX_OBJECT, NodeRef, Top, Tree};
+
+/// Operations that a record remembers.
+pub const MAX_RECENT: usize = 16;
+/// Retired blobs that a record lists itself.
+pub const MAX_RETIRED: usize = 256;
+/// Slices that a record lists itself.
+pub const MAX_SLICES: usize = 4096;
+/// Most bytes of attributes, with their keys.
+pub const MAX_ATTRIBUTES: usize = 4096;
+/// Most bytes that lie in the record itself.
+pub const MAX_EMBEDDED: u64 = 1 << 20;
+/// Most bytes of a record: what is longer is read by nobody.
+pub const MAX_RECORD: u64 = 4 << 20;
+
+const MAGIC: [u8; 4] = *b"HRec";
+const FORMAT: u8 = 1;
+const CRC_AT: usize = 8;
+/// Bytes before the operations.
+const FIXED: usize = 12 + 3 * Id::BYTES + 4 * 8;
+const OBJECT: u8 = 1;
+const GONE: u8 = 2;
+const SHARED: u8 = 1;
+const SLICES: u8 = 0;
+const ROOT: u8 = 1;
+const CLASSES: usize = 8;
+
+/// What a record's length tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// An object without blobs.
+    Small = 0,
+    /// An object with blobs, none of them retired.
+    Blobs = 1,
+    /// An object with retired blobs, none of them shared.
+    Retired = 2,
+    /// An object that may share blobs with others.
+    Shared = 3,
+    /// No object any more.
+    Gone = 4,
+    /// No object any more, but retired blobs.
+    GoneRetired = 5,
+}
+
+impl Class {
+    /// The class of records of this length.
+    pub fn of_len(len: u64) -> Option<Self> {
+        [Self::Small, Self::Blobs, Self::Retired, Self::Shared, Self::Gone, Self::GoneRetired]
+            .into_iter()
+            .find(|class| *class as u64 == len % CLASSES as u64)
+    }
+
+    /// Whether there is an object.
+    pub fn is_object(self) -> bool {
+        !matches!(self, Self::Gone | Self::GoneRetired)
+    }
+}
+
+/// All that is kept of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Record {
+    /// Whether there is no object any more.
+    pub gone: bool,
+    /// Whether other objects may name its blobs, retired ones too.
+    pub shared: bool,
+    /// Drawn for each write, so that no two records are the same bytes.
+    pub nonce: Id,
+    /// The operation that changed it last.
+    pub operation: Id,
+    /// Drawn when the name was first written.
+    pub incarnation: Id,
+    /// Changes since then.
+    pub change: u64,
+    /// When the object was created, in nanoseconds since 1970 UTC.
+    pub created: u64,
+    /// When it was last changed.
+    pub modified: u64,
+    /// The last operations, the newest last, by [`Id::short`].
+    pub recent: Vec<u64>,
+    /// Its collection.
+    pub collection: String,
+    /// Its name.
+    pub name: String,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// Where its bytes are.
+    pub tree: Tree,
+    /// What the tree's aliases mean.
+    pub blobs: Blobs,
+    /// The bytes that lie here.
+    pub embedded: Bytes,
+    /// What it named once and may not name any more.
+    pub retired: Vec<Retired>,
+}
+
+impl Record {
+    /// Its class.
+    pub fn class(&self) -> Class {
+        match (self.gone, self.retired.is_empty()) {
+            (true, true) => Class::Gone,
+            (true, false) => Class::GoneRetired,
+            (false, _) if self.shared => Class::Shared,
+            (false, false) => Class::Retired,
+            (false, true) if self.names_blobs() => Class::Blobs,
+            (false, true) => Class::Small,
+        }
+    }
+
+    /// Whether the tree names blobs.
+    pub fn names_blobs(&self) -> bool {
+        match &self.tree.top {
+            Top::Root { .. } => true,
+            Top::Inline(slices) => slices
+                .iter()
+                .any(|s| s.is_run() && super::alias_of(s.reference) != super::EMBEDDED),
+        }
+    }
+
+    /// Whether `operation` is among those that it remembers.
+    pub fn remembers(&self, operation: Id) -> bool {
+        self.recent.contains(&operation.short())
+    }
+
+    /// Notes that `operation` changed it.
+    pub fn changed_by(&mut self, operation: Id) {
+        self.operation = operation;
+        self.change += 1;
+        self.recent.push(operation.short());
+        if self.recent.len() > MAX_RECENT {
+            self.recent.remove(0);
+        }
+    }
+
+    /// The stored form. Cost: its length.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if there is too much for a record.
+    pub fn encode(&self) -> Result<Bytes> {
+        let mut out = Vec::with_capacity(512 + self.embedded.len());
+        out.extend(MAGIC);
+        let kind = if self.gone { GONE } else { OBJECT };
+        out.extend([FORMAT, kind, u8::from(self.shared) * SHARED, 0]);
+        out.extend([0; 4]);
+        [self.nonce, self.operation, self.incarnation].iter().for_each(|id| out.extend(id.0));
+        for number in [self.change, self.created, self.modified, self.tree.size] {
+            out.extend(number.to_le_bytes());
+        }
+        out.push(self.recent.len() as u8);
+        self.recent.iter().for_each(|short| out.extend(short.to_le_bytes()));
+        push_bytes(&mut out, self.collection.as_bytes());
+        push_bytes(&mut out, self.name.as_bytes());
+        push_varint(&mut out, self.attributes.len() as u64);
+        for (key, value) in &self.attributes {
+            push_bytes(&mut out, key.as_bytes());
+            push_bytes(&mut out, value);
+        }
+        self.encode_tree(&mut out)?;
+        push_bytes(&mut out, &self.embedded);
+        while out.len() % CLASSES != self.class() as usize {
+            out.push(0);
+        }
+        if out.len() as u64 > MAX_RECORD {
+            let text = format!("a record of {} bytes, at most {MAX_RECORD}", out.len());
+            return Err(Error::TooLarge(text));
+        }
+        let sum = sum_of(&out);
+        put_u32(&mut out, CRC_AT, sum);
+        Ok(out.into())
+    }
+
+    fn encode_tree(&self, out: &mut Vec<u8>) -> Result<()> {
+        let (mut table, mut body) = (Table::default(), Vec::new());
+        match &self.tree.top {
+            Top::Inline(slices) => {
+                body.push(SLICES);
+                write_slices(slices, &self.blobs, &mut table, &mut body)?;
+            }
+            Top::Root { node, height } => {
+                let blob = self.blobs.get(node.0);
+                let blob = blob.ok_or_else(|| damaged("a tree", "names no root"))?;
+                body.extend([ROOT, *height]);
+                push_varint(&mut body, table.row(blob));
+            }
+        }
+        push_varint(&mut body, self.retired.len() as u64);
+        self.retired.iter().for_each(|entry| entry.write(&mut table, &mut body));
+        table.write(out);
+        out.extend(body);
+        Ok(())
+    }
+
+    /// Reads a record; `place` names its key in errors.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for anything that cannot be; [`Error::Unsupported`] for a newer format.
+    pub fn decode(stored: &[u8], place: &str) -> Result<Self> {
+        let bad = |detail: &str| damaged(place, detail);
+        if stored.len() < FIXED || stored[..4] != MAGIC || stored.len() as u64 > MAX_RECORD {
+            return Err(bad("no record of an object"));
+        }
+        if u32_at(stored, CRC_AT) != sum_of(stored) {
+            return Err(bad("its checksum is wrong"));
+        }
+        let (kind, flags) = (stored[5], stored[6]);
+        if stored[4] != FORMAT || !matches!(kind, OBJECT | GONE) || flags & !SHARED != 0 || stored[7] != 0 {
+            let detail = format!("{place} is a record of format {}, kind {kind}, flags {flags}", stored[4]);
+            return Err(Error::Unsupported { detail });
+        }
+        let mut r = Reader::new(&stored[CRC_AT + 4..]);
+        let mut record = Self { gone: kind == GONE, shared: flags & SHARED != 0, ..Self::default() };
+        record.take_fixed(&mut r, place)?;
+        record.take_names(&mut r, place)?;
+        record.take_tree(&mut r, place)?;
+        let padding = r.rest();
+        let class = Class::of_len(stored.len() as u64);
+        if padding.len() >= CLASSES || padding.iter().any(|b| *b != 0) || class != Some(record.class()) {
+            return Err(bad("its length is not that of its class"));
+        }
+        if record.gone && (record.tree != Tree::empty() || !record.attributes.is_empty()) {
+            return Err(bad("it is gone and has bytes"));
+        }
+        Ok(record)
+    }
+
+    fn take_fixed(&mut self, r: &mut Reader<'_>, place: &str) -> Result<()> {
+        for id in [&mut self.nonce, &mut self.operation, &mut self.incarnation] {
+            *id = take_id(r, place)?;
+        }
+        for number in
+            [&mut self.change, &mut self.created, &mut self.modified, &mut self.tree.size]
+        {
+            *number = or_short(r.u64(), place)?;
+        }
+        let count = or_short(r.u8().filter(|n| usize::from(*n) <= MAX_RECENT), place)?;
+        for _ in 0..count {
+            self.recent.push(or_short(r.u64(), place)?);
+        }
+        Ok(())
+    }
+
+    fn take_names(&mut self, r: &mut Reader<'_>, place: &str) -> Result<()> {
+        self.collection = take_text(r, place)?;
+        self.name = take_text(r, place)?;
+        let count = or_short(r.varint().filter(|n| *n <= MAX_ATTRIBUTES as u64), place)?;
+        let mut all = 0;
+        for _ in 0..count {
+            let (key, value) = (take_text(r, place)?, take_bytes(r, place)?);
+            all += key.len() + value.len();
+            if self.attributes.insert(key, value.to_vec()).is_some() || all > MAX_ATTRIBUTES {
+                return Err(damaged(place, "its attributes are twice the same, or too long"));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_tree(&mut self, r: &mut Reader<'_>, place: &str) -> Result<()> {
+        let table = Table::read(r, place)?;
+        // The embedded bytes come behind the slices that name them.
+        let mut ahead = r.clone();
+        let mut scratch = Blobs::default();
+        take_top(&mut ahead, &table, &mut scratch, Some(MAX_EMBEDDED), place)?;
+        Retired::read_all(&mut ahead, &table, place)?;
+        self.embedded = Bytes::copy_from_slice(take_bytes(&mut ahead, place)?);
+        let embedded = self.embedded.len() as u64;
+        self.tree.top = take_top(r, &table, &mut self.blobs, Some(embedded), place)?;
+        self.retired = Retired::read_all(r, &table, place)?;
+        *r = ahead;
+        let size = self.tree.size;
+        let sum = match &self.tree.top {
+            Top::Inline(slices) => slices.iter().map(|s| s.len).sum(),
+            Top::Root { .. } => size,
+        };
+        let root = matches!(self.tree.top, Top::Root { .. });
+        if sum != size || size > MAX_OBJECT || embedded > MAX_EMBEDDED || (root && size == 0) {
+            return Err(damaged(place, format!("{size} bytes, of which slices have {sum}")));
+        }
+        if self.retired.len() > MAX_RETIRED {
+            return Err(damaged(place, format!("{} retired blobs", self.retired.len())));
+        }
+        Ok(())
+    }
+}
+
+fn take_top(
+    r: &mut Reader<'_>,
+    table: &[super::BlobRef],
+    blobs: &mut Blobs,
+    embedded: Option<u64>,
+    place: &str,
+) -> Result<Top> {
+    match or_short(r.u8(), place)? {
+        SLICES => {
+            let slices = read_slices(r, table, blobs, embedded, place)?;
+            if slices.len() > MAX_SLICES {
+                return Err(damaged(place, format!("{} slices", slices.len())));
+            }
+            Ok(Top::Inline(slices))
+        }
+        ROOT => {
+            let height = or_short(r.u8().filter(|height| *height <= MAX_HEIGHT), place)?;
+            let node = NodeRef(read_alias(r, table, blobs, place)?);
+            Ok(Top::Root { node, height })
+        }
+        form => Err(damaged(place, format!("a tree of form {form}"))),
+    }
+}
+
+/// The checksum of a record or an intent: of all but its own four bytes.
+pub(super) fn sum_of(stored: &[u8]) -> u32 {
+    crc_of(&[&stored[..CRC_AT], &stored[CRC_AT + 4..]])
+}
+
+pub(super) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn take_bytes<'a>(r: &mut Reader<'a>, place: &str) -> Result<&'a [u8]> {
+    let len = or_short(r.varint().and_then(|n| usize::try_from(n).ok()), place)?;
+    or_short(r.take(len), place)
+}
+
+pub(super) fn take_text(r: &mut Reader<'_>, place: &str) -> Result<String> {
+    let bytes = take_bytes(r, place)?.to_vec();
+    String::from_utf8(bytes).map_err(|_| damaged(place, "holds a text that is not UTF-8"))
+}
