@@ -9,6 +9,7 @@ use std::ops::Range;
 
 mod counts;
 mod formats;
+mod needed;
 
 const SHAPE: Shape =
     Shape { page_size: 16, leaf_fanout: 4, inner_fanout: 4, max_run: u64::MAX, reuse: true };
