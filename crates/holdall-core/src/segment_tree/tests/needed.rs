@@ -110,16 +110,17 @@ fn a_trip_per_level_brings_the_nodes_that_slices_read_and_no_other() {
     for seed in 0..12 {
         let mut rng = SmallRng::seed_from_u64(seed);
         let (leaf_fanout, inner_fanout) = (rng.random_range(4..7), rng.random_range(4..7));
-        let shape = Shape { leaf_fanout, inner_fanout, ..SHAPE };
+        let page = [SHAPE, BYTES][seed as usize % 2].page_size;
+        let shape = Shape { page_size: page, leaf_fanout, inner_fanout, ..SHAPE };
         let runs = |n| (0..n).map(|i| Slice::run(1 + 9 * i, 1 + i * 7 % 50));
         let mut store = InPlace::new(shape);
         let tree = build(&mut store, runs([5, 60, 700][seed as usize % 3]), 3).unwrap();
         agrees(&mut rng, &store, &tree);
         let mut store = Immutable::new(shape, seed, 3);
-        let o = Options { max_inline: 0, ..options(1, 30, SHAPE.page_size) };
+        let o = Options { max_inline: 0, ..options(1, 30, page) };
         for _ in 0..120 {
             let old = store.descriptor().unwrap();
-            let edit = random_edit(&mut rng, &store, &old, SHAPE.page_size, 20_000);
+            let edit = random_edit(&mut rng, &store, &old, page, 20_000);
             let new = apply(&mut store, &old, &edit, &o).unwrap();
             store.swap(&new);
         }
