@@ -104,20 +104,7 @@ impl<'a> Record<'a> {
     /// # Errors
     /// [`Error::Corrupt`].
     pub fn attributes(&self) -> Result<Attributes> {
-        let mut r = Reader::new(self.attributes);
-        let mut out = Attributes::new();
-        while !r.rest().is_empty() {
-            let pair = (|| {
-                let n = usize::try_from(r.varint()?).ok()?;
-                let key = String::from_utf8(r.take(n)?.to_vec()).ok()?;
-                let n = usize::try_from(r.varint()?).ok()?;
-                Some((key, r.take(n)?.to_vec()))
-            })();
-            let (key, value) =
-                pair.ok_or_else(|| Error::corrupt(self.oid.to_string(), "broken attributes"))?;
-            out.insert(key, value);
-        }
-        Ok(out)
+        attributes::decode(self.attributes, &|| self.oid.to_string())
     }
 
     /// The attributes as stored, to be copied into a new record.
@@ -142,7 +129,7 @@ impl<'a> Record<'a> {
         if !self.attributes.is_empty() {
             let mut attributes = self.attributes()?;
             attributes::drop_those_of_bytes(&mut attributes);
-            head.attributes = join_attributes(&attributes).into();
+            head.attributes = attributes::join(&attributes).into();
         }
         Ok(head)
     }
@@ -307,34 +294,18 @@ pub fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, time: u64, byt
     rest[at..].copy_from_slice(bytes);
 }
 
-/// Attributes as stored: key length, key, value length, value; repeated.
+/// Attributes as stored.
 ///
 /// # Errors
-/// [`Error::Invalid`] if they take more than `page_size / 8` or [`MAX_ATTRIBUTES`] bytes.
+/// [`Error::Invalid`] if they take more than [`most_attributes`] bytes.
 pub fn encode_attributes(attributes: &Attributes, page_size: usize) -> Result<Vec<u8>> {
-    let out = join_attributes(attributes);
-    let most = most_attributes(page_size);
-    if out.len() > most {
-        let text = format!("attributes of {} bytes; at most {most} fit an object", out.len());
-        return Err(Error::Invalid(text));
-    }
-    Ok(out)
+    attributes::encode(attributes, most_attributes(page_size))
 }
 
-/// Most bytes that attributes take, encoded, in a store of this page size.
+/// Most bytes that attributes take, encoded, in a store of this page size: an eighth of it, or
+/// [`MAX_ATTRIBUTES`].
 pub fn most_attributes(page_size: usize) -> usize {
     MAX_ATTRIBUTES.min(page_size / 8)
-}
-
-fn join_attributes(attributes: &Attributes) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (key, value) in attributes {
-        push_varint(&mut out, key.len() as u64);
-        out.extend_from_slice(key.as_bytes());
-        push_varint(&mut out, value.len() as u64);
-        out.extend_from_slice(value);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ pub use engine::{GaveBack, Options, Tuning};
 pub use holdall_core::attributes::MTIME;
 #[doc(hidden)]
 pub use holdall_core::mark::Mark;
-pub use holdall_core::{Busy, Error, Lsn, Oid, PageNo, PageRun, Result, Version};
+pub use holdall_core::{Busy, Error, Lsn, Oid, PageNo, PageRun, PutMode, Result, Version};
 pub use holdall_io::{FileId, Storage};
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
@@ -179,6 +179,6 @@ pub use store::{
 };
 pub use txn::{Cancel, Wait};
 pub use write::{
-    CollectionMut, Durability, ObjectMut, ObjectWriter, ObjectsMut, PutMode, PutOptions,
-    StagedObject, Target, WriteOptions, WriteTx,
+    CollectionMut, Durability, ObjectMut, ObjectWriter, ObjectsMut, PutOptions, StagedObject,
+    Target, WriteOptions, WriteTx,
 };

@@ -29,10 +29,9 @@ pub use share::Share;
 pub use value::Value;
 
 use crate::collection_entry::MAX_NUMBER;
+use crate::name::MAX_NAME;
 use crate::page::{HEADER, MAX_PAGE_SIZE, MIN_PAGE_SIZE};
 
-/// Longest name of an object in bytes.
-pub const MAX_NAME: usize = 1024;
 /// Longest key in bytes: a name behind its collection's number.
 pub const MAX_KEY: usize = MAX_NAME + MAX_NUMBER;
 /// Longest value in bytes; the shortest has one byte.

@@ -139,7 +139,7 @@ pub(super) fn reserved() -> Error {
     Error::Unsupported { detail: "the object has a slice of a reserved kind".into() }
 }
 
-fn lost(at: u64) -> Error {
+pub(super) fn lost(at: u64) -> Error {
     Error::corrupt("segment tree", format!("byte {at} is in no slice"))
 }
 
@@ -183,15 +183,21 @@ pub(super) fn read_checked<S: NodeRead + ?Sized>(
     bytes: u64,
 ) -> Result<Node> {
     let read = store.read_node(node, level)?;
-    if read.level() != level || read.bytes() != Some(bytes) {
+    check_node(&read, node, level, bytes)?;
+    Ok(read)
+}
+
+/// Checks the node `place`, as read, against what its parent says.
+pub(super) fn check_node(node: &Node, place: NodeRef, level: u8, bytes: u64) -> Result<()> {
+    if node.level() != level || node.bytes() != Some(bytes) {
         let detail = format!(
             "level {} with {:?} bytes, its parent says level {level} with {bytes}",
-            read.level(),
-            read.bytes()
+            node.level(),
+            node.bytes()
         );
-        return Err(Error::corrupt(format!("segment node {node}"), detail));
+        return Err(Error::corrupt(format!("segment node {place}"), detail));
     }
-    Ok(read)
+    Ok(())
 }
 
 /// The slices that hold some bytes of a tree, in order; see [`slices`].

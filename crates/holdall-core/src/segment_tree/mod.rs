@@ -27,6 +27,7 @@ mod check;
 mod descriptor;
 mod find;
 mod limits;
+mod needed;
 mod node;
 mod replace;
 mod splice;
@@ -40,6 +41,7 @@ pub use build::{Builder, append_slices, build};
 pub use check::{CheckOptions, Problem, Report, Stats, Visit, check, delete_all, stats, walk};
 pub use descriptor::{APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
 pub use find::{Located, Slices, prefetch, read_at, slices};
+pub use needed::{Needed, needed};
 pub use node::{Child, Node, inner_fanout_of, leaf_fanout_of};
 pub use splice::{Content, Options, splice, stage};
 pub use store::{

@@ -285,6 +285,11 @@ impl Immutable {
     pub fn nodes(&self) -> BTreeSet<NodeRef> {
         self.memory.nodes.keys().copied().collect()
     }
+
+    /// Accesses so far.
+    pub fn counts(&self) -> &Counts {
+        &self.memory.counts
+    }
 }
 
 impl Nodes for InPlace {

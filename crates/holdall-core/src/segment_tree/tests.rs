@@ -7,11 +7,16 @@ use rand::{Rng, RngCore, SeedableRng};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+mod bytes;
 mod counts;
 mod formats;
+mod needed;
 
 const SHAPE: Shape =
     Shape { page_size: 16, leaf_fanout: 4, inner_fanout: 4, max_run: u64::MAX, reuse: true };
+
+/// Every byte a page of its own: with T = 1 cuts are exact and there is no tail.
+const BYTES: Shape = Shape { page_size: 1, ..SHAPE };
 
 pub(super) fn options(threshold: u16, max_segment_pages: u64, page_size: usize) -> Options {
     let max_tail = page_size / 2;
@@ -182,69 +187,77 @@ fn edits_in_place_agree_with_a_vector() {
     (0..300).for_each(|seed| run_in_place(seed, 120));
 }
 
+fn run_immutable(seed: u64, shape: Shape, threshold: u16) -> usize {
+    let (mut lost, page) = (0, shape.page_size);
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let o = options(threshold, 30, page);
+    let mut store = Immutable::new(shape, seed, 3);
+    let mut model = Vec::new();
+    for step in 0..80 {
+        let old = store.descriptor().unwrap();
+        let edit = random_edit(&mut rng, &store, &old, page, 375 * page as u64);
+        let new = loop {
+            let new = apply(&mut store, &old, &edit, &o).unwrap();
+            // Written, not swapped: the old object is all there.
+            assert!(content(&store, &old) == model, "seed {seed} step {step}");
+            if store.swap(&new) {
+                break new;
+            }
+            lost += 1;
+            assert!(content(&store, &old) == model, "seed {seed} step {step}");
+            assert_eq!(owned(&store, &old), (store.pages(), store.nodes()));
+        };
+        let range = edit.range.start as usize..edit.range.end as usize;
+        model.splice(range, edit.bytes.iter().copied());
+        assert_eq!(store.descriptor().unwrap(), new);
+        assert!(content(&store, &new) == model, "seed {seed} step {step}");
+        assert_eq!(owned(&store, &new), (store.pages(), store.nodes()), "{seed} {step}");
+        let report = check(&store, &new, &check_options(&o, page, false)).unwrap();
+        assert_eq!(report.problems, [], "seed {seed} step {step}");
+    }
+    lost
+}
+
 #[test]
 fn edits_of_immutable_objects_survive_lost_swaps() {
-    let mut lost = 0;
-    for seed in 0..60 {
-        let mut rng = SmallRng::seed_from_u64(seed);
-        let o = options([1, 3, 8][seed as usize % 3], 30, SHAPE.page_size);
-        let mut store = Immutable::new(SHAPE, seed, 3);
-        let mut model = Vec::new();
-        for step in 0..80 {
-            let old = store.descriptor().unwrap();
-            let edit = random_edit(&mut rng, &store, &old, SHAPE.page_size, 6000);
-            let new = loop {
-                let new = apply(&mut store, &old, &edit, &o).unwrap();
-                // Written, not swapped: the old object is all there.
-                assert!(content(&store, &old) == model, "seed {seed} step {step}");
-                if store.swap(&new) {
-                    break new;
-                }
-                lost += 1;
-                assert!(content(&store, &old) == model, "seed {seed} step {step}");
-                assert_eq!(owned(&store, &old), (store.pages(), store.nodes()));
-            };
-            let range = edit.range.start as usize..edit.range.end as usize;
-            model.splice(range, edit.bytes.iter().copied());
-            assert_eq!(store.descriptor().unwrap(), new);
-            assert!(content(&store, &new) == model, "seed {seed} step {step}");
-            assert_eq!(owned(&store, &new), (store.pages(), store.nodes()), "{seed} {step}");
-            let report = check(&store, &new, &check_options(&o, SHAPE.page_size, false)).unwrap();
-            assert_eq!(report.problems, [], "seed {seed} step {step}");
-        }
+    for (shape, thresholds) in [(SHAPE, [1, 3, 8]), (BYTES, [1, 1, 3])] {
+        let run = |seed| run_immutable(seed, shape, thresholds[seed as usize % 3]);
+        let lost: usize = (0..60).map(run).sum();
+        assert!(lost > 500, "{lost} swaps lost");
     }
-    assert!(lost > 500, "{lost} swaps lost");
 }
 
 #[test]
 fn an_edit_that_fails_leaves_the_old_object_readable() {
-    let o = options(3, 30, SHAPE.page_size);
-    let mut store = Immutable::new(SHAPE, 1, u64::MAX);
-    let bytes: Vec<u8> = (0..3000u32).map(|n| n as u8).collect();
-    let empty = Descriptor::default();
-    let d = splice(&mut store, &empty, 0..0, Content::Bytes(&bytes), &o).unwrap();
-    let mut short = &bytes[..50];
-    assert!(splice(&mut store, &d, 100..900, Content::Stream(&mut short, 600), &o).is_err());
-    assert_eq!(content(&store, &d), bytes);
-    let beyond = splice(&mut store, &d, 2999..3001, Content::Zeros(1), &o);
-    assert!(matches!(beyond, Err(Error::Range { size: 3000, .. })));
-    let large = splice(&mut store, &d, 0..0, Content::Zeros(MAX_OBJECT - 2999), &o);
-    assert!(matches!(large, Err(Error::Invalid(_))));
-    let most = splice(&mut store, &d, 0..0, Content::Zeros(MAX_OBJECT - 3000), &o).unwrap();
-    let mut end = [0; 3];
-    read_at(&store, &most, MAX_OBJECT - 3, &mut end).unwrap();
-    assert_eq!(end, bytes[2997..]);
+    for (shape, threshold) in [(SHAPE, 3), (BYTES, 1)] {
+        let o = options(threshold, 30, shape.page_size);
+        let mut store = Immutable::new(shape, 1, u64::MAX);
+        let bytes: Vec<u8> = (0..3000u32).map(|n| n as u8).collect();
+        let empty = Descriptor::default();
+        let d = splice(&mut store, &empty, 0..0, Content::Bytes(&bytes), &o).unwrap();
+        let mut short = &bytes[..50];
+        assert!(splice(&mut store, &d, 100..900, Content::Stream(&mut short, 600), &o).is_err());
+        assert_eq!(content(&store, &d), bytes);
+        let beyond = splice(&mut store, &d, 2999..3001, Content::Zeros(1), &o);
+        assert!(matches!(beyond, Err(Error::Range { size: 3000, .. })));
+        let large = splice(&mut store, &d, 0..0, Content::Zeros(MAX_OBJECT - 2999), &o);
+        assert!(matches!(large, Err(Error::Invalid(_))));
+        let most = splice(&mut store, &d, 0..0, Content::Zeros(MAX_OBJECT - 3000), &o).unwrap();
+        let mut end = [0; 3];
+        read_at(&store, &most, MAX_OBJECT - 3, &mut end).unwrap();
+        assert_eq!(end, bytes[2997..]);
+    }
 }
 
 #[test]
 fn bulk_building_and_appending_slices_fill_nodes() {
-    for n in 0..200u64 {
-        let mut store = InPlace::new(SHAPE);
-        let slices_of = |n| (0..n).map(|i| Slice::run(1 + 9 * i, 16 + i % 3)).collect::<Vec<_>>();
+    for (n, shape) in (0..200u64).flat_map(|n| [(n, SHAPE), (n, BYTES)]) {
+        let mut store = InPlace::new(shape);
+        let slices_of = |n| (0..n).map(|i| Slice::run(1 + 30 * i, 16 + i % 3)).collect::<Vec<_>>();
         let all = slices_of(n);
         let tree = build(&mut store, all.clone(), 3).unwrap();
         let (mut grown, mut at) = (Tree::empty(), 0);
-        let mut other = InPlace::new(SHAPE);
+        let mut other = InPlace::new(shape);
         for batch in [1, 2, 5, 30, 1].iter().cycle() {
             let to = (at + batch).min(all.len());
             grown = append_slices(&mut other, &grown, &all[at..to], 3).unwrap();
@@ -258,8 +271,8 @@ fn bulk_building_and_appending_slices_fill_nodes() {
                 slices(store, &tree, 0..u64::MAX).map(|l| l.unwrap().slice).collect();
             assert_eq!(found, all);
             let d = Descriptor { tree, ..Descriptor::default() };
-            let o = options(0, 5, SHAPE.page_size);
-            let report = check(store, &d, &check_options(&o, SHAPE.page_size, true)).unwrap();
+            let o = options(0, 5, shape.page_size);
+            let report = check(store, &d, &check_options(&o, shape.page_size, true)).unwrap();
             assert_eq!(report.problems, [], "{n}");
             let leaves = n.div_ceil(4) + 1;
             assert!(report.stats.nodes <= leaves + leaves.div_ceil(3) + 6, "{:?}", report.stats);

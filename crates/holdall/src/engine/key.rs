@@ -2,8 +2,8 @@
 //!
 //! Owns: [`Key`].
 
-use holdall_core::names_node::MAX_NAME;
-use holdall_core::{Error, Oid, Result};
+use holdall_core::name::show_name;
+use holdall_core::{Error, Oid};
 use std::borrow::Cow;
 
 /// What objects are called by: a name in a collection, or an OID.
@@ -51,23 +51,6 @@ impl Key<'_> {
             Self::Oid(oid) => oid.to_string(),
         }
     }
-}
-
-/// A name in messages.
-pub(crate) fn show_name(name: &[u8]) -> String {
-    format!("{:?}", String::from_utf8_lossy(name))
-}
-
-/// Refuses names that no object can have.
-pub(crate) fn check_name(name: &[u8]) -> Result<()> {
-    if name.len() > MAX_NAME {
-        let text = format!("a name of {} bytes is too long; at most {MAX_NAME}", name.len());
-        return Err(Error::Invalid(text));
-    }
-    if name.is_empty() {
-        return Err(Error::Invalid("a name must not be empty".into()));
-    }
-    Ok(())
 }
 
 /// No object has this name or OID.

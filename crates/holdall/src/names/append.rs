@@ -6,7 +6,8 @@
 
 use super::insert::node_mut;
 use super::{AppendCursor, Names};
-use holdall_core::names_node::{Cell, MAX_NAME};
+use holdall_core::name::MAX_NAME;
+use holdall_core::names_node::Cell;
 use holdall_core::{Error, PageWrite, Result};
 
 impl AppendCursor {

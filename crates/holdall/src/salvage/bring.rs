@@ -7,13 +7,13 @@ use super::catalog::Catalog;
 use super::handles::is_younger;
 use super::pages::Pages;
 use super::report::{DoubtfulObject, LostObject, SalvageReport};
-use crate::engine::key::check_name;
 use crate::heap::HeapFile;
 use crate::object::{self, Body, Data, Head, Record, StoredHints};
 use crate::store::Store;
 use crate::write::{Brought, Durability, WriteTx};
 use holdall_core::collection_entry::SMALL_OWNER;
 use holdall_core::handle_page::Location;
+use holdall_core::name::{check_name, show_name};
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::Descriptor;
 use holdall_core::version::Change;
@@ -297,7 +297,7 @@ impl<'a> Bringer<'a> {
         if let Some(name) = &head.name
             && let Some(other) = objects.lookup(name)?
         {
-            let name = crate::engine::key::show_name(name);
+            let name = show_name(name);
             why = Some(format!("{other} has its name, {name}: one of them was removed"));
             head.name = None;
         }

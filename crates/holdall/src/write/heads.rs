@@ -1,8 +1,9 @@
 //! Changing an object's name and attributes, not its bytes.
 
 use super::ObjectsMut;
-use crate::engine::key::{Key, check_name, show_name};
+use crate::engine::key::Key;
 use crate::object::{self, Attributes, Head};
+use holdall_core::name::{check_name, show_name};
 use holdall_core::{Error, Result};
 
 impl ObjectsMut {

@@ -9,10 +9,9 @@
 //! Invariant: no code of the caller's runs while a page is half changed.
 
 use super::{Begun, ObjectsMut};
-use crate::engine::key::check_name;
-use crate::engine::key::show_name;
 use crate::object::{Head, New};
 use holdall_core::mutation::{self, Mutation};
+use holdall_core::name::{check_name, show_name};
 use holdall_core::{Error, Oid, Result};
 use std::borrow::Cow;
 

@@ -29,7 +29,7 @@ pub use collections::CollectionMut;
 pub(crate) use drops::{empty_all_dropped, empty_dropped, has_dropped};
 pub use object_mut::ObjectMut;
 pub(crate) use placements::forget_placements;
-pub use put::{PutMode, PutOptions};
+pub use put::PutOptions;
 pub(crate) use rearrange::{HeapFiles, MOST_IN_VAIN, MOVE_BYTES, compact};
 pub use tx::{Durability, WriteOptions, WriteTx};
 pub use writer::{ObjectWriter, StagedObject, Target};

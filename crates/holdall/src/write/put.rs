@@ -1,27 +1,13 @@
 //! Whole objects put, created and streamed in, on conditions or without.
 //!
-//! Owns: [`PutMode`], [`PutOptions`].
+//! Owns: [`PutOptions`].
 
 use super::ObjectsMut;
-use crate::engine::key::{check_name, show_name};
 use crate::object::{Attributes, Head, Hints};
 use crate::prefetch;
 use crate::write::writer::{ObjectWriter, StagedObject, Target};
-use holdall_core::{Error, Oid, Result, Version};
-
-/// What a put does about an object that has the name already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum PutMode {
-    /// Replaces its bytes.
-    #[default]
-    Overwrite,
-    /// Refuses, with [`Error::Exists`].
-    Create,
-    /// Replaces its bytes if it still is of this version; refuses otherwise, and if there is
-    /// no such object, with [`Error::Conflict`].
-    Update(Version),
-}
+use holdall_core::name::{check_name, show_name};
+use holdall_core::{Oid, PutMode, Result};
 
 /// How an object is put. What is not set is as a plain [`ObjectsMut::put`] has it.
 ///
@@ -64,7 +50,8 @@ impl ObjectsMut {
     /// are dropped.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name over 1 KiB, [`Error::Full`], [`Error::Io`].
+    /// [`Error::Invalid`](crate::Error::Invalid) for a name over 1 KiB,
+    /// [`Error::Full`](crate::Error::Full), [`Error::Io`](crate::Error::Io).
     pub fn put(&mut self, name: impl AsRef<[u8]>, bytes: &[u8]) -> Result<Oid> {
         // While the way to their place is looked for.
         prefetch::range(bytes.as_ptr(), 0..bytes.len());
@@ -77,8 +64,9 @@ impl ObjectsMut {
     /// As [`ObjectsMut::put`], with attributes, hints or a condition.
     ///
     /// # Errors
-    /// As [`ObjectsMut::put`]; [`Error::Invalid`] if the attributes are too long;
-    /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says, which leave the
+    /// As [`ObjectsMut::put`]; [`Error::Invalid`](crate::Error::Invalid) if the attributes are
+    /// too long; [`Error::Exists`](crate::Error::Exists) and
+    /// [`Error::Conflict`](crate::Error::Conflict) as [`PutMode`] says, which leave the
     /// transaction usable.
     pub fn put_with(
         &mut self,
@@ -118,7 +106,7 @@ impl ObjectsMut {
     /// or never.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name over 1 KiB or attributes too long.
+    /// [`Error::Invalid`](crate::Error::Invalid) for a name over 1 KiB or attributes too long.
     pub fn writer(
         &mut self,
         target: impl Into<Target>,
@@ -132,7 +120,8 @@ impl ObjectsMut {
     /// makes an object by other means, such as [`ObjectsMut::concat`].
     ///
     /// # Errors
-    /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says.
+    /// [`Error::Exists`](crate::Error::Exists) and [`Error::Conflict`](crate::Error::Conflict) as
+    /// [`PutMode`] says.
     #[doc(hidden)]
     pub fn check_put(&mut self, name: impl AsRef<[u8]>, mode: PutMode) -> Result<()> {
         let name = Some(name.as_ref().into());
@@ -149,15 +138,6 @@ impl ObjectsMut {
             Some(oid) => Some(self.metadata(oid)?.version),
             None => None,
         };
-        let object = || format!("object {}", show_name(name));
-        match (mode, there) {
-            (PutMode::Create, Some(_)) => Err(Error::Exists(object())),
-            (PutMode::Update(wanted), there) if there != Some(wanted) => {
-                let there = there.map_or("it is not there".into(), |v| format!("it has {v}"));
-                let detail = format!("version {wanted} is expected, {there}");
-                Err(Error::Conflict { object: object(), detail })
-            }
-            _ => Ok(()),
-        }
+        mode.check(there.as_ref(), &|| format!("object {}", show_name(name)))
     }
 }

@@ -1,13 +1,13 @@
 //! Streaming an object in, within a transaction or before one.
 
 use crate::engine::Inner;
-use crate::engine::key::check_name;
 use crate::object::{self, Attributes, Data, Head, StoredHints};
 use crate::space::Stager;
-use crate::write::{ObjectsMut, PutMode, PutOptions};
+use crate::write::{ObjectsMut, PutOptions};
 use holdall_core::checksum::Summing;
 use holdall_core::heap_page::max_record;
-use holdall_core::{Error, Oid, Result};
+use holdall_core::name::check_name;
+use holdall_core::{Error, Oid, PutMode, Result};
 use std::borrow::Cow;
 use std::fmt::Debug;
 use std::io;

@@ -92,31 +92,33 @@ proptest! {
     /// Whatever a descriptor says, using it gives an answer or an error.
     #[test]
     fn edits_of_impossible_objects_never_panic(
-        d in a_descriptor(), a in any::<u64>(), b in any::<u64>(), edge in any::<bool>()
+        d in a_descriptor(), a in any::<u64>(), b in any::<u64>(), edge in any::<bool>(),
+        (shape, threshold) in prop_oneof![Just((SHAPE, 4)), Just((BYTES, 1))]
     ) {
-        let mut store = InPlace::new(SHAPE);
-        let o = options(4, 20, 16);
+        let mut store = InPlace::new(shape);
+        let page = shape.page_size;
+        let o = options(threshold, 20, page);
         let size = d.size();
         let (a, b) = if edge { (size / 2, size / 2 + size % 7) } else { (a % (size + 1), b % (size + 1)) };
         let _ = read_at(&store, &d, a, &mut [0; 40]);
-        let _ = stats(&store, &d, 16);
-        let _ = check(&store, &d, &check_options(&o, 16, false)).unwrap();
+        let _ = stats(&store, &d, page);
+        let _ = check(&store, &d, &check_options(&o, page, false)).unwrap();
         let _ = splice(&mut store, &d, a.min(b)..a.max(b).min(size), Content::Bytes(b"abc"), &o);
         let _ = delete_all(&mut store, &d.tree);
     }
 }
 
-fn sample() -> (InPlace, Descriptor) {
-    let mut store = InPlace::new(SHAPE);
-    let runs = (0..70).map(|i| Slice::run(1 + 5 * i, 40));
+fn sample(shape: Shape) -> (InPlace, Descriptor) {
+    let mut store = InPlace::new(shape);
+    let runs = (0..70).map(|i| Slice::run(1 + 50 * i, 40));
     let tree = build(&mut store, runs, 3).unwrap();
     (store, Descriptor { tree, ..Descriptor::default() })
 }
 
-#[test]
-fn damaged_nodes_are_found_and_never_followed_for_ever() {
-    let (store, d) = sample();
-    let options = check_options(&options(0, 20, 16), 16, true);
+fn damage_is_found(shape: Shape, threshold: u16) {
+    let (store, d) = sample(shape);
+    let page = shape.page_size;
+    let options = check_options(&options(0, 20, page), page, true);
     assert_eq!(check(&store, &d, &options).unwrap().problems, []);
     let Top::Root { node: root, height } = d.tree.top else { panic!("inline") };
     assert!(height >= 2);
@@ -130,8 +132,8 @@ fn damaged_nodes_are_found_and_never_followed_for_ever() {
             if at < 16 {
                 assert!(damaged.iter().any(Problem::is_damage), "node {node} byte {at}");
             }
-            let _ =
-                splice(&mut bad, &d, 30..2000, Content::Bytes(b"x"), &super::options(4, 20, 16));
+            let o = super::options(threshold, 20, page);
+            let _ = splice(&mut bad, &d, 30..2000, Content::Bytes(b"x"), &o);
             let _ = delete_all(&mut bad, &d.tree);
         }
     }
@@ -143,6 +145,12 @@ fn damaged_nodes_are_found_and_never_followed_for_ever() {
     });
     assert!(check(&bad, &d, &options).unwrap().problems.iter().any(Problem::is_damage));
     assert!(delete_all(&mut bad, &d.tree).is_err());
+}
+
+#[test]
+fn damaged_nodes_are_found_and_never_followed_for_ever() {
+    damage_is_found(SHAPE, 4);
+    damage_is_found(BYTES, 1);
 }
 
 #[test]
