@@ -37,9 +37,11 @@ mod access;
 pub mod backend;
 mod backups;
 pub mod format;
+pub mod store;
 
 pub use access::Access;
 pub use backups::{
     BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Listed, Pruned, Settings, Which, follow,
     is_bucket,
 };
+pub use store::{BucketStore, Splice};

@@ -61,6 +61,11 @@ impl Blobs {
         self.list.get(usize::try_from(alias.checked_sub(1)?).ok()?).copied()
     }
 
+    /// A blob that has an alias.
+    pub fn find(&self, id: BlobId) -> Option<BlobRef> {
+        self.rows.get(&id).and_then(|row| self.list.get(*row)).copied()
+    }
+
     /// Sets the length of a blob that had its alias before it was written.
     pub fn set_len(&mut self, alias: u64, len: u64) {
         let row = alias.checked_sub(1).and_then(|row| usize::try_from(row).ok());

@@ -16,8 +16,10 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use blob::decode_whole;
 pub use blob::{BlobKind, HEADER, MAX_PAYLOAD, Stretch, UNIT, encode_blob, stored_len};
 pub use blobs::{BlobRef, Blobs, EMBEDDED, alias_of, byte_of, reference};
+pub(crate) use head::MAX_HEAD;
 pub use head::{FEATURES, FORMAT, Head, Sizes};
 pub use id::{BlobId, Id};
 pub use intent::{Intent, IntentKind, IntentState};

@@ -129,6 +129,14 @@ impl Record {
         }
     }
 
+    /// How many slices it lists.
+    pub fn slices(&self) -> usize {
+        match &self.tree.top {
+            Top::Inline(slices) => slices.len(),
+            Top::Root { .. } => 0,
+        }
+    }
+
     /// Whether `operation` is among those that it remembers.
     pub fn remembers(&self, operation: Id) -> bool {
         self.recent.contains(&operation.short())

@@ -1,0 +1,252 @@
+//! Changing an object: read, edit, write on condition, again if somebody was first.
+//!
+//! Owns: [`Edit`], what one change does; the loop around it; what a change drops.
+
+use super::inner::{Current, Inner, TRIES, Target};
+use super::operation::Operation;
+use super::tree::is_missing;
+use super::version::ObjectVersion;
+use super::write::Written;
+use crate::format::{
+    Named, Part, Record, Retired, alias_of, encode_list, keys,
+};
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use holdall::{Error, Result};
+use holdall_core::segment_tree::Top;
+use std::collections::BTreeSet;
+
+/// Blobs that an edit deletes beside its own work.
+const OWN_TURN: usize = 16;
+
+/// What a change does to an object.
+#[async_trait]
+pub(crate) trait Edit: Send {
+    /// The record to put in place of `base`; `None` if nothing is to be changed. It is asked again
+    /// with another base if somebody was first.
+    async fn apply(
+        &mut self,
+        store: &Inner,
+        operation: &mut Operation,
+        base: Option<&Current>,
+    ) -> Result<Option<Record>>;
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// The object's version since; what it was if nothing was to be changed, `None` if there is none.
+    pub(crate) version: Option<ObjectVersion>,
+    /// Its size since.
+    pub(crate) size: u64,
+    /// Whether anything was to be changed.
+    pub(crate) changed: bool,
+}
+
+impl Inner {
+    /// Changes an object.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if others were first each time; [`Error::OutcomeUnknown`]; those of the
+    /// edit and the backend, after which nothing is changed.
+    pub(crate) async fn change(
+        &self,
+        target: &Target,
+        operation: &mut Operation,
+        mut base: Option<Current>,
+        edit: &mut dyn Edit,
+    ) -> Result<Changed> {
+        for attempt in 0..TRIES {
+            operation.base_was_read();
+            let applied = match edit.apply(self, operation, base.as_ref()).await {
+                // Its nodes are gone, since the record was replaced: unless it is the same still.
+                Err(e) if is_missing(&e) => {
+                    let now = self.read(target).await?;
+                    if now.as_ref().map(|now| &now.tag) == base.as_ref().map(|base| &base.tag) {
+                        return Err(e);
+                    }
+                    base = now;
+                    continue;
+                }
+                applied => applied?,
+            };
+            let Some(record) = applied else {
+                operation.give_up(self).await;
+                let record = base.as_ref().and_then(Current::object);
+                let version = record.map(|record| ObjectVersion::of(record));
+                let size = record.map_or(0, |record| record.tree.size);
+                return Ok(Changed { version, size, changed: false });
+            };
+            // A record with blobs takes a record's place, never that of nothing: else a late write
+            // could name blobs that were collected while nothing was there.
+            if base.is_none() && (record.names_blobs() || operation.is_announced()) {
+                base = self.placeholder(target).await?;
+                continue;
+            }
+            let record = self.prepare(target, operation, base.as_ref(), record).await?;
+            operation.check_open(self, target).await?;
+            let version = ObjectVersion::made(record.incarnation, record.change, operation.id);
+            let size = record.tree.size;
+            match self.write(target, base.as_ref(), record, Some(operation.id)).await? {
+                Written::Done(_) => {
+                    operation.end(self).await;
+                    return Ok(Changed { version: Some(version), size, changed: true });
+                }
+                Written::Lost(current) => base = current,
+            }
+            self.pause(attempt).await?;
+        }
+        let detail = format!("others were first {TRIES} times; put several edits into one change");
+        Err(Error::Conflict { object: target.shown(), detail })
+    }
+
+    /// A record that says that there is no object, where nothing is: what a later write replaces.
+    pub(crate) async fn placeholder(&self, target: &Target) -> Result<Option<Current>> {
+        let record = Record {
+            gone: true,
+            incarnation: self.draw()?,
+            collection: target.collection.clone(),
+            name: target.name.clone(),
+            ..Record::default()
+        };
+        match self.write(target, None, record, None).await? {
+            Written::Done(current) => Ok(Some(current)),
+            Written::Lost(current) => Ok(current),
+        }
+    }
+
+    /// Puts in order what `record` retires: deletes some of what is old, lists the rest in a blob if
+    /// there is too much.
+    async fn prepare(
+        &self,
+        target: &Target,
+        operation: &mut Operation,
+        base: Option<&Current>,
+        mut record: Record,
+    ) -> Result<Record> {
+        let seconds = self.retired_at(base);
+        for blob in operation.unused.iter().copied() {
+            record.retired.push(Retired { named: Named { blob, part: Part::Segment }, seconds });
+        }
+        if let Some(base) = base {
+            self.delete_own(base, &mut record).await?;
+        }
+        let mut seen = BTreeSet::new();
+        record.retired.retain(|entry| seen.insert(entry.named.blob.id));
+        if record.retired.len() > self.sizes().retired {
+            let payload = encode_list(&record.retired);
+            let blob = operation.write_list(self, target, &payload).await?;
+            let named = Named { blob, part: Part::List };
+            record.retired = vec![Retired { named, seconds }];
+        }
+        Ok(record)
+    }
+
+    /// The time that retired blobs get: not before the base was written by the server's clock, so that
+    /// a slow clock shortens no reader's grace by more than the base's age.
+    pub(crate) fn retired_at(&self, base: Option<&Current>) -> u64 {
+        self.environment.now().as_secs().max(base.map_or(0, |base| base.seconds))
+    }
+
+    /// Deletes some blobs that were retired longer ago than the grace, if no other object names them
+    /// and the record lists all that its own names.
+    async fn delete_own(&self, base: &Current, record: &mut Record) -> Result<()> {
+        let old = &base.record;
+        if old.shared || record.shared {
+            return Ok(());
+        }
+        let (Some(before), Some(after)) = (named_inline(old), named_inline(record)) else {
+            return Ok(());
+        };
+        let now = self.environment.now().as_secs();
+        let due: Vec<Named> = old
+            .retired
+            .iter()
+            .filter(|entry| matches!(entry.named.part, Part::Segment | Part::Node))
+            .filter(|entry| entry.seconds.saturating_add(self.sizes().grace) <= now)
+            .map(|entry| entry.named)
+            .take(OWN_TURN)
+            .collect();
+        let mut deletions: FuturesUnordered<_> = due
+            .iter()
+            .filter(|named| !before.contains(&named.blob.id) && !after.contains(&named.blob.id))
+            .map(|named| async { self.backend.delete(&keys::blob(named.blob.id)).await })
+            .collect();
+        while let Some(deleted) = deletions.next().await {
+            deleted?;
+        }
+        drop(deletions);
+        let due: BTreeSet<_> = due.iter().map(|named| named.blob.id).collect();
+        record.retired.retain(|entry| {
+            let again = old.retired.contains(entry);
+            !(again && due.contains(&entry.named.blob.id))
+        });
+        Ok(())
+    }
+}
+
+/// The blobs that a record's tree names, if the record lists them itself.
+pub(crate) fn named_inline(record: &Record) -> Option<BTreeSet<crate::format::BlobId>> {
+    let Top::Inline(slices) = &record.tree.top else { return None };
+    let blob = |reference| record.blobs.get(alias_of(reference)).map(|blob| blob.id);
+    Some(slices.iter().filter(|s| s.is_run()).filter_map(|s| blob(s.reference)).collect())
+}
+
+/// All that a record's tree names, as few entries as tell it: each segment, or the whole tree.
+pub(crate) fn all_named(record: &Record) -> Vec<Named> {
+    match &record.tree.top {
+        Top::Inline(slices) => {
+            let mut seen = BTreeSet::new();
+            let blobs = slices.iter().filter(|s| s.is_run());
+            let blobs = blobs.filter_map(|s| record.blobs.get(alias_of(s.reference)));
+            blobs
+                .filter(|blob| seen.insert(blob.id))
+                .map(|blob| Named { blob, part: Part::Segment })
+                .collect()
+        }
+        Top::Root { node, height } => {
+            let blob = record.blobs.get(node.0);
+            blob.map(|blob| Named { blob, part: Part::Tree(*height) }).into_iter().collect()
+        }
+    }
+}
+
+/// The record that follows `base` with no bytes, all it named retired. The caller fills it.
+///
+/// # Errors
+/// [`Error::Io`] if the system draws no random bytes.
+pub(crate) fn successor(
+    store: &Inner,
+    target: &Target,
+    operation: &Operation,
+    base: Option<&Current>,
+) -> Result<Record> {
+    let now = store.nanos();
+    let mut record = Record {
+        collection: target.collection.clone(),
+        name: target.name.clone(),
+        created: now,
+        modified: now,
+        ..Record::default()
+    };
+    match base {
+        None => record.incarnation = store.draw()?,
+        Some(base) => {
+            let old = &base.record;
+            record.incarnation = old.incarnation;
+            record.change = old.change;
+            record.recent.clone_from(&old.recent);
+            record.shared = old.shared && (old.names_blobs() || !old.retired.is_empty());
+            record.retired.clone_from(&old.retired);
+            let seconds = store.retired_at(Some(base));
+            let named = all_named(old).into_iter().map(|named| Retired { named, seconds });
+            record.retired.extend(named);
+            if !old.gone {
+                record.created = old.created;
+            }
+        }
+    }
+    record.changed_by(operation.id);
+    Ok(record)
+}

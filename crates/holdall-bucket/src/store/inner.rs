@@ -1,0 +1,163 @@
+//! What all parts of a store use: the backend, the head, what is at hand.
+//!
+//! Owns: [`Inner`], [`Target`], [`Current`]; reading records, intents and blobs.
+
+use super::cache::Cache;
+use super::environment::Environment;
+use crate::backend::{Backend, Got, Tag};
+use crate::format::{BlobId, BlobKind, BlobRef, Head, Id, Intent, Record, Sizes, Stretch, keys};
+use bytes::Bytes;
+use holdall::{Error, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tries of a change that others come before.
+pub(crate) const TRIES: u32 = 16;
+/// Requests of one call that are under way together.
+pub(crate) const TOGETHER: usize = 8;
+/// The longest wait between two tries.
+const LONGEST: Duration = Duration::from_secs(2);
+const SHORTEST: Duration = Duration::from_millis(5);
+
+/// What a store's handles share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) name: String,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) head: Head,
+    pub(crate) cache: Cache,
+}
+
+/// An object's name, and the key of its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) collection: String,
+    pub(crate) name: String,
+    pub(crate) key: String,
+}
+
+/// A record, and the tag that it was read with.
+#[derive(Debug, Clone)]
+pub(crate) struct Current {
+    pub(crate) tag: Tag,
+    /// When it was written by the server's clock, in seconds; 0 where that is not known.
+    pub(crate) seconds: u64,
+    pub(crate) record: Arc<Record>,
+}
+
+impl Target {
+    /// # Errors
+    /// As [`keys::record`].
+    pub(crate) fn new(collection: &str, name: &str) -> Result<Self> {
+        let key = keys::record(collection, name)?;
+        Ok(Self { collection: collection.into(), name: name.into(), key })
+    }
+
+    /// How errors name it.
+    pub(crate) fn shown(&self) -> String {
+        if self.collection == holdall::DEFAULT_COLLECTION {
+            return format!("object {:?}", self.name);
+        }
+        format!("object {:?} of collection {:?}", self.name, self.collection)
+    }
+}
+
+impl Current {
+    /// The object, unless it is gone.
+    pub(crate) fn object(&self) -> Option<&Arc<Record>> {
+        (!self.record.gone).then_some(&self.record)
+    }
+}
+
+impl Inner {
+    pub(crate) fn sizes(&self) -> &Sizes {
+        &self.head.sizes
+    }
+
+    /// The time in nanoseconds since 1970 UTC.
+    pub(crate) fn nanos(&self) -> u64 {
+        u64::try_from(self.environment.now().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn draw(&self) -> Result<Id> {
+        self.environment.draw()
+    }
+
+    /// Waits before try `attempt`, by chance so that two that met do not meet again.
+    pub(crate) async fn pause(&self, attempt: u32) -> Result<()> {
+        let most = (SHORTEST * 2_u32.saturating_pow(attempt)).min(LONGEST);
+        let chance = (self.draw()?.short() % 1024) as u32;
+        self.environment.sleep(most * chance / 1024).await;
+        Ok(())
+    }
+
+    /// The record of `target`. Cost: one read, without a body if it is the one at hand.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is damaged or another's; those of the backend.
+    pub(crate) async fn read(&self, target: &Target) -> Result<Option<Current>> {
+        let known = self.cache.record(&target.key);
+        let unless = known.as_ref().map(|known| &known.tag);
+        match self.backend.get(&target.key, None, unless).await? {
+            Got::Absent => {
+                self.cache.forget(&target.key);
+                Ok(None)
+            }
+            Got::Same if let Some(known) = known => Ok(Some(known)),
+            Got::Same => Err(Error::corrupt(&*target.key, "the server says that it is unchanged")),
+            Got::Found(found) => {
+                let record = Record::decode(&found.bytes, &target.shown())?;
+                if record.collection != target.collection || record.name != target.name {
+                    let detail = format!("its record is of {:?}", record.name);
+                    return Err(Error::corrupt(target.shown(), detail));
+                }
+                let seconds = found.date / 1000;
+                let current = Current { tag: found.tag, seconds, record: Arc::new(record) };
+                self.cache.keep(&target.key, &current);
+                Ok(Some(current))
+            }
+        }
+    }
+
+    /// The record at hand, or read.
+    pub(crate) async fn at_hand(&self, target: &Target) -> Result<Option<Current>> {
+        match self.cache.record(&target.key) {
+            Some(known) => Ok(Some(known)),
+            None => self.read(target).await,
+        }
+    }
+
+    /// An intent and its tag.
+    pub(crate) async fn intent(&self, operation: Id) -> Result<Option<(Tag, Intent)>> {
+        let key = keys::intent(operation);
+        match self.backend.get(&key, None, None).await? {
+            Got::Found(found) => Ok(Some((found.tag, Intent::decode(&found.bytes, &key)?))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes a blob.
+    pub(crate) async fn write_blob(&self, id: BlobId, kind: BlobKind, payload: &[u8]) -> Result<BlobRef> {
+        let stored = crate::format::encode_blob(id, kind, payload);
+        self.backend.put_new(&keys::blob(id), stored).await?;
+        Ok(BlobRef { id, len: payload.len() as u64 })
+    }
+
+    /// The payload bytes of a stretch of a blob; `None` if there is no such blob.
+    pub(crate) async fn read_stretch(&self, blob: BlobRef, stretch: Stretch) -> Result<Option<Bytes>> {
+        let key = keys::blob(blob.id);
+        match self.backend.get(&key, Some(stretch.stored()), None).await? {
+            Got::Found(found) => Ok(Some(stretch.verify(&found.bytes)?.into())),
+            _ => Ok(None),
+        }
+    }
+
+    /// The payload of a whole blob of this kind; `None` if there is none.
+    pub(crate) async fn read_whole(&self, id: BlobId, kind: BlobKind) -> Result<Option<Vec<u8>>> {
+        match self.backend.get(&keys::blob(id), None, None).await? {
+            Got::Found(found) => crate::format::decode_whole(id, kind, &found.bytes).map(Some),
+            _ => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Listing names and collections.
+
+use super::inner::{Inner, Target};
+use super::read::ObjectInfo;
+use crate::backend::Listed;
+use crate::format::{Class, keys};
+use futures::{StreamExt, TryStreamExt};
+use holdall::{Error, Result};
+use std::sync::Arc;
+
+/// Keys that are asked for at once: what servers give.
+const PAGE: usize = 1000;
+/// Records that are read together for what a listing does not tell.
+const READS: usize = 64;
+
+/// A page of names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Names {
+    /// The names, in the order of their keys.
+    pub names: Vec<String>,
+    /// What names begin with that go on behind a `/`, each once, with that `/`.
+    pub folders: Vec<String>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// What to list.
+#[derive(Debug, Clone, Default)]
+pub struct ListNames {
+    /// What names begin with.
+    pub prefix: String,
+    /// Whether names that go on behind the prefix with a `/` are shown as folders.
+    pub folders: bool,
+    /// Where to go on, from [`Names::next`].
+    pub after: Option<String>,
+    /// Most names and folders of a page; none is for as many as a server gives.
+    pub limit: Option<usize>,
+}
+
+impl Inner {
+    /// A page of names. Cost: a request for each thousand keys, those of objects that are gone too.
+    pub(crate) async fn list(&self, collection: &str, what: &ListNames) -> Result<Names> {
+        let limit = what.limit.unwrap_or(PAGE);
+        let mut names = Names::default();
+        let mut after = what.after.clone();
+        if limit == 0 {
+            return Ok(names);
+        }
+        let prefix = keys::prefix(collection, &what.prefix);
+        loop {
+            let lacks = limit - names.names.len() - names.folders.len();
+            let ask = lacks.min(PAGE);
+            let page = self.backend.list(&prefix, after.as_deref(), what.folders, ask).await?;
+            for listed in page.keys {
+                if let Some(name) = object_name(&listed)? {
+                    names.names.push(name);
+                }
+            }
+            for folder in page.folders {
+                let parsed = keys::parse_record(&folder);
+                let (_, name) = parsed.ok_or_else(|| strange(&folder))?;
+                names.folders.push(name);
+            }
+            after = page.next;
+            if after.is_none() || names.names.len() + names.folders.len() >= limit {
+                names.next = after;
+                return Ok(names);
+            }
+        }
+    }
+
+    /// What is known of objects, in the order of `names`; of those removed meanwhile nothing.
+    pub(crate) async fn infos(
+        self: &Arc<Self>,
+        collection: &str,
+        names: &[String],
+    ) -> Result<Vec<ObjectInfo>> {
+        let targets: Result<Vec<Target>> =
+            names.iter().map(|name| Target::new(collection, name)).collect();
+        let read = targets?.into_iter().map(|target| {
+            let store = self.clone();
+            async move { store.read(&target).await }
+        });
+        let read: Vec<_> = futures::stream::iter(read).buffered(READS).try_collect().await?;
+        let found = read.into_iter().flatten().filter(|found| !found.record.gone);
+        Ok(found.map(|found| ObjectInfo::of(&found.record)).collect())
+    }
+
+    /// The collections that have records.
+    pub(crate) async fn collections(&self) -> Result<Vec<String>> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.backend.list(keys::RECORDS, after.as_deref(), true, PAGE).await?;
+            for folder in &page.folders {
+                all.push(keys::parse_collection(folder).ok_or_else(|| strange(folder))?);
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+/// The name of an object that a listing shows; `None` if it is gone.
+fn object_name(listed: &Listed) -> Result<Option<String>> {
+    let (_, name) = keys::parse_record(&listed.key).ok_or_else(|| strange(&listed.key))?;
+    let class = Class::of_len(listed.len);
+    let class = class.ok_or_else(|| Error::corrupt(&*listed.key, "is of no class of records"))?;
+    Ok(class.is_object().then_some(name))
+}
+
+fn strange(key: &str) -> Error {
+    Error::corrupt(key, "is no record's key; something else uses the prefix of the store")
+}
