@@ -36,6 +36,7 @@
 mod access;
 pub mod backend;
 mod backups;
+mod collect;
 pub mod format;
 pub mod store;
 
@@ -44,4 +45,5 @@ pub use backups::{
     BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Listed, Pruned, Settings, Which, follow,
     is_bucket,
 };
+pub use collect::{CollectOptions, Collected};
 pub use store::{BucketStore, Splice};

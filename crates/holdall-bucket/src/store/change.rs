@@ -132,8 +132,9 @@ impl Inner {
         if let Some(base) = base {
             self.delete_own(base, &mut record).await?;
         }
-        let mut seen = BTreeSet::new();
-        record.retired.retain(|entry| seen.insert(entry.named.blob.id));
+        // Of what was retired twice the later time counts.
+        record.retired.sort_by_key(|entry| (entry.named, std::cmp::Reverse(entry.seconds)));
+        record.retired.dedup_by_key(|entry| entry.named);
         if record.retired.len() > self.sizes().retired {
             let payload = encode_list(&record.retired);
             let blob = operation.write_list(self, target, &payload).await?;

@@ -8,7 +8,7 @@ use super::change::{Changed, Edit, all_named, successor};
 use super::edit::{Piece, Splices, What};
 use super::inner::{Current, Inner, TRIES, Target};
 use super::operation::Operation;
-use super::put::{Body, PutMode, PutOptions, Replace};
+use super::put::{Body, PutMode, PutOptions, Replace, check_mode};
 use super::read::{Known, Object};
 use super::tree::{AtHand, fetch_nodes};
 use super::version::ObjectVersion;
@@ -257,7 +257,8 @@ impl Edit for Remove {
         base: Option<&Current>,
     ) -> Result<Option<Record>> {
         let Some(base) = base.filter(|base| !base.record.gone) else { return Ok(None) };
-        super::put::check_version(&self.target, Some(&base.record), self.only)?;
+        let mode = self.only.map_or(PutMode::Overwrite, PutMode::Update);
+        check_mode(&self.target, Some(base), mode)?;
         let mut record = successor(store, &self.target, operation, Some(base))?;
         record.gone = true;
         Ok(Some(record))

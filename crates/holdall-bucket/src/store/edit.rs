@@ -7,6 +7,7 @@
 use super::change::{Edit, named_inline};
 use super::inner::{Current, Inner, Target};
 use super::operation::Operation;
+use super::put::{PutMode, check_mode};
 use super::tree::{Draft, options};
 use super::version::ObjectVersion;
 use crate::format::{
@@ -308,7 +309,8 @@ impl Edit for Splices {
         let missing = || Error::NotFound(self.target.shown());
         let base = base.ok_or_else(missing)?;
         let old = base.object().ok_or_else(missing)?;
-        super::put::check_version(&self.target, Some(old), self.only)?;
+        let mode = self.only.map_or(PutMode::Overwrite, PutMode::Update);
+        check_mode(&self.target, Some(base), mode)?;
         operation.unused.append(&mut self.written);
         let id = operation.id;
         let writer = operation.writer(store)?;

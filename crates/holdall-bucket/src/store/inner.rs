@@ -4,6 +4,7 @@
 
 use super::cache::Cache;
 use super::environment::Environment;
+use super::tree::missing_blob;
 use crate::backend::{Backend, Got, Tag};
 use crate::format::{BlobId, BlobKind, BlobRef, Head, Id, Intent, Record, Sizes, Stretch, keys};
 use bytes::Bytes;
@@ -120,14 +121,6 @@ impl Inner {
         }
     }
 
-    /// The record at hand, or read.
-    pub(crate) async fn at_hand(&self, target: &Target) -> Result<Option<Current>> {
-        match self.cache.record(&target.key) {
-            Some(known) => Ok(Some(known)),
-            None => self.read(target).await,
-        }
-    }
-
     /// An intent and its tag.
     pub(crate) async fn intent(&self, operation: Id) -> Result<Option<(Tag, Intent)>> {
         let key = keys::intent(operation);
@@ -159,5 +152,19 @@ impl Inner {
             Got::Found(found) => crate::format::decode_whole(id, kind, &found.bytes).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// The payload of a node, at hand or read.
+    ///
+    /// # Errors
+    /// Those of [`missing_blob`]; [`Error::Corrupt`]; those of the backend.
+    pub(crate) async fn read_node(&self, id: BlobId) -> Result<Arc<Vec<u8>>> {
+        if let Some(payload) = self.cache.node(id) {
+            return Ok(payload);
+        }
+        let payload = self.read_whole(id, BlobKind::Node).await?;
+        let payload = payload.ok_or_else(|| missing_blob(id))?.into();
+        self.cache.keep_node(id, &payload);
+        Ok(payload)
     }
 }

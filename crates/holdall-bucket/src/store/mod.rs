@@ -27,8 +27,10 @@ pub use put::{PutMode, PutOptions, Writer};
 pub use read::{Object, ObjectInfo};
 pub use version::ObjectVersion;
 
-pub(crate) use inner::{Current, Inner, Target};
+pub(crate) use change::all_named;
+pub(crate) use inner::{Current, Inner, TRIES, Target};
 pub(crate) use operation::write_intent;
+pub(crate) use tree::{is_missing, missing_blob};
 pub(crate) use write::Written;
 
 use bytes::Bytes;

@@ -137,13 +137,17 @@ impl Operation {
     /// # Errors
     /// As [`Operation::announce`].
     pub(crate) async fn check_open(&mut self, store: &Inner, target: &Target) -> Result<()> {
-        let writer = self.writer.as_deref_mut();
-        for operation in [Some(&mut *self), writer].into_iter().flatten() {
-            if operation.intent.is_some() && operation.stale {
-                let open = operation.open_intent(store).await?;
-                open.ok_or_else(|| closed(target))?;
-                operation.stale = false;
-            }
+        self.check_own(store, target).await?;
+        match &mut self.writer {
+            Some(writer) => writer.check_own(store, target).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn check_own(&mut self, store: &Inner, target: &Target) -> Result<()> {
+        if self.intent.is_some() && self.stale {
+            self.open_intent(store).await?.ok_or_else(|| closed(target))?;
+            self.stale = false;
         }
         Ok(())
     }

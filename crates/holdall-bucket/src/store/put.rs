@@ -17,18 +17,7 @@ use holdall_core::segment_tree::{MAX_OBJECT, Slice, Top, Tree, build};
 use std::sync::Arc;
 
 /// What a put does about an object that has the name already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum PutMode {
-    /// Replaces it.
-    #[default]
-    Overwrite,
-    /// Refuses, with [`Error::Exists`].
-    Create,
-    /// Replaces it if it still is of this version; refuses otherwise, and if there is no such object,
-    /// with [`Error::Conflict`].
-    Update(ObjectVersion),
-}
+pub type PutMode = holdall_core::PutMode<ObjectVersion>;
 
 /// How an object is put.
 #[derive(Debug, Clone, Default)]
@@ -60,34 +49,19 @@ pub(super) struct Replace {
 }
 
 /// # Errors
-/// [`Error::Conflict`] if the object is of another version than `only`.
-pub(super) fn check_version(
+/// As [`holdall_core::PutMode::check`].
+pub(super) fn check_mode(
     target: &Target,
-    old: Option<&Arc<Record>>,
-    only: Option<ObjectVersion>,
+    base: Option<&Current>,
+    mode: PutMode,
 ) -> Result<()> {
-    let Some(only) = only else { return Ok(()) };
-    let now = old.map(|old| ObjectVersion::of(old));
-    if now == Some(only) {
-        return Ok(());
-    }
-    let now = now.map_or_else(|| "there is none".into(), |now| format!("it is of version {now}"));
-    Err(Error::Conflict { object: target.shown(), detail: format!("{now}, not {only}") })
+    let version = base.and_then(Current::object).map(|old| ObjectVersion::of(old));
+    mode.check(version.as_ref(), &|| target.shown())
 }
 
 impl Replace {
     pub(super) fn new(target: &Target, body: Body, options: PutOptions) -> Self {
         Self { target: target.clone(), body, options, written: Vec::new() }
-    }
-
-    fn check_mode(&self, base: Option<&Current>) -> Result<()> {
-        let old = base.and_then(Current::object);
-        match self.options.mode {
-            PutMode::Overwrite => Ok(()),
-            PutMode::Create if old.is_some() => Err(Error::Exists(self.target.shown())),
-            PutMode::Create => Ok(()),
-            PutMode::Update(only) => check_version(&self.target, old, Some(only)),
-        }
     }
 
     /// A tree of whole blobs: nodes, if they are more than a record lists.
@@ -119,7 +93,7 @@ impl Edit for Replace {
         operation: &mut Operation,
         base: Option<&Current>,
     ) -> Result<Option<Record>> {
-        self.check_mode(base)?;
+        check_mode(&self.target, base, self.options.mode)?;
         let mut record = successor(store, &self.target, operation, base)?;
         record.attributes.clone_from(&self.options.attributes);
         match self.body.clone() {
@@ -291,11 +265,7 @@ impl Writer {
         announced?;
         self.base = base?;
         // What a mode refuses needs no bytes sent.
-        let edit = Replace::new(&self.target, Body::Blobs(Vec::new()), self.options.clone());
-        if self.options.mode != PutMode::Overwrite {
-            edit.check_mode(self.base.as_ref())?;
-        }
-        Ok(())
+        check_mode(&self.target, self.base.as_ref(), self.options.mode)
     }
 
     /// Waits for one blob.

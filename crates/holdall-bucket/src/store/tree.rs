@@ -69,16 +69,7 @@ pub(crate) async fn fetch(
         known.push((*node, blob.id));
     }
     let reads = known.into_iter().map(|(node, id)| async move {
-        let payload = match store.cache.node(id) {
-            Some(payload) => payload,
-            None => {
-                let payload = store.read_whole(id, BlobKind::Node).await?;
-                let payload = payload.ok_or_else(|| missing_blob(id))?.into();
-                store.cache.keep_node(id, &payload);
-                payload
-            }
-        };
-        Ok::<_, Error>((node, id, payload))
+        Ok::<_, Error>((node, id, store.read_node(id).await?))
     });
     let read: Vec<_> = futures::stream::iter(reads).buffered(TOGETHER).try_collect().await?;
     for (node, id, payload) in read {

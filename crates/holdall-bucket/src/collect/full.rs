@@ -1,0 +1,71 @@
+//! A full cycle: finds blobs that nothing names and that no record tells of.
+//!
+//! A request that took effect long after it was sent can leave one. All is listed in an order that
+//! cannot miss what is being written: blobs, then intents, then records, then intents again.
+
+use super::cycle::Cycle;
+use super::reach::{Absent, Reached, live, reach};
+use super::walk::Walk;
+use super::{Collected, delete_blobs, named_by_intents, read_all, strange, target_of};
+use crate::format::{BlobId, BlobRef, Id, keys};
+use crate::store::Inner;
+use holdall::Result;
+use std::collections::BTreeSet;
+
+/// Deletes all blobs older than the grace that nothing names. Holds their numbers in memory.
+pub(super) async fn collect(
+    store: &Inner,
+    cycle: &Cycle,
+    report: &mut Collected,
+    progress: &mut (dyn FnMut(&Collected) + Send),
+) -> Result<()> {
+    let mut unnamed = Reached::new();
+    let mut walk = Walk::new(keys::BLOBS);
+    while let Some(page) = walk.next(store).await? {
+        for listed in page {
+            let id = keys::parse_blob(&listed.key).ok_or_else(|| strange(&listed.key))?;
+            if cycle.is_old(store, listed.date / 1000) {
+                unnamed.insert(id, (0, BlobRef { id, len: listed.len }));
+            }
+        }
+    }
+    let open = operations(store).await?;
+    unnamed.retain(|id, _| !open.contains(&id.operation));
+    let mut walk = Walk::new(keys::RECORDS);
+    while let Some(page) = walk.next(store).await? {
+        let targets: Result<Vec<_>> = page.iter().map(|listed| target_of(&listed.key)).collect();
+        for (_, current) in read_all(store, targets?).await? {
+            report.read += 1;
+            let named = live(store, &current.record).await?;
+            named.keys().for_each(|id| forget(&mut unnamed, id));
+            let retired: Vec<_> = current.record.retired.iter().map(|entry| entry.named).collect();
+            let named = reach(store, &retired, Absent::Skipped).await?;
+            named.keys().for_each(|id| forget(&mut unnamed, id));
+        }
+        progress(report);
+    }
+    let candidates: BTreeSet<BlobId> = unnamed.keys().copied().collect();
+    let announced = named_by_intents(store, &candidates).await?;
+    unnamed.retain(|id, _| !announced.contains(id));
+    if !cycle.is_own(store).await? {
+        report.overtaken = true;
+        return Ok(());
+    }
+    delete_blobs(store, &unnamed, report).await
+}
+
+fn forget(unnamed: &mut Reached, id: &BlobId) {
+    unnamed.remove(id);
+}
+
+/// The operations that have an intent.
+async fn operations(store: &Inner) -> Result<BTreeSet<Id>> {
+    let mut all = BTreeSet::new();
+    let mut walk = Walk::new(keys::INTENTS);
+    while let Some(page) = walk.next(store).await? {
+        for listed in page {
+            all.insert(keys::parse_intent(&listed.key).ok_or_else(|| strange(&listed.key))?);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,134 @@
+//! Intents that are older than the grace: their operations are closed.
+//!
+//! First the intent is condemned, so that a writer who looks sees it. Then the target is read: if it
+//! shows the operation, that succeeded. If not, the target is written again as it is, with a new nonce:
+//! a write that was begun before finds another tag and loses, one begun later sees the intent.
+
+use super::cycle::Cycle;
+use super::reach::{Absent, live, reach};
+use super::walk::Walk;
+use super::Collected;
+use crate::backend::Tag;
+use crate::format::{Id, Intent, IntentKind, IntentState, Named, Record, keys};
+use crate::store::{Inner, Target, Written, write_intent};
+use holdall::Result;
+use std::collections::BTreeSet;
+
+/// Tries to fence a record that changes.
+const FENCES: u32 = 8;
+
+/// What the intents tell.
+#[derive(Debug, Default)]
+pub(crate) struct Closed {
+    /// Operations that can never succeed: what they wrote is to be deleted.
+    pub(crate) failed: Vec<Id>,
+    /// The keys of records that an open operation is about.
+    pub(crate) busy: BTreeSet<String>,
+}
+
+/// What became of an operation.
+enum Fate {
+    Succeeded,
+    Fenced,
+    Undecided,
+}
+
+/// Looks at all intents; closes the old ones.
+pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) -> Result<Closed> {
+    let mut closed = Closed::default();
+    let mut walk = Walk::new(keys::INTENTS);
+    while let Some(page) = walk.next(store).await? {
+        for listed in page {
+            let Some(operation) = keys::parse_intent(&listed.key) else {
+                return Err(super::strange(&listed.key));
+            };
+            report.intents += 1;
+            let Some((tag, intent)) = store.intent(operation).await? else { continue };
+            let old = cycle.is_old(store, listed.date / 1000);
+            if intent.state != IntentState::Resolved && intent.kind != IntentKind::Hold {
+                let key = keys::record(&intent.collection, &intent.name)?;
+                closed.busy.insert(key);
+            }
+            if old {
+                close_one(store, cycle, operation, tag, intent, &mut closed).await?;
+            }
+        }
+    }
+    report.closed = closed.failed.len() as u64;
+    Ok(closed)
+}
+
+async fn close_one(
+    store: &Inner,
+    cycle: &Cycle,
+    operation: Id,
+    tag: Tag,
+    mut intent: Intent,
+    closed: &mut Closed,
+) -> Result<()> {
+    if intent.state == IntentState::Resolved {
+        if intent.cycle < cycle.number {
+            store.backend.delete(&keys::intent(operation)).await?;
+        }
+        return Ok(());
+    }
+    if intent.kind == IntentKind::Hold && !cycle.is_old(store, intent.ends) {
+        return Ok(());
+    }
+    intent.state = IntentState::Condemned;
+    intent.nonce = store.draw()?;
+    let Some(tag) = write_intent(store, operation, Some(&tag), &intent).await? else {
+        return Ok(());
+    };
+    let fate = match intent.kind {
+        IntentKind::Hold => Fate::Fenced,
+        kind => fence(store, operation, &Target::new(&intent.collection, &intent.name)?, kind).await?,
+    };
+    match (intent.kind, fate) {
+        (_, Fate::Undecided) => {}
+        (IntentKind::Write, Fate::Succeeded) => {
+            store.backend.delete(&keys::intent(operation)).await?;
+        }
+        (IntentKind::Write, Fate::Fenced) => closed.failed.push(operation),
+        (IntentKind::Share | IntentKind::Hold, _) => {
+            intent.state = IntentState::Resolved;
+            intent.cycle = cycle.number;
+            intent.nonce = store.draw()?;
+            write_intent(store, operation, Some(&tag), &intent).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn fence(store: &Inner, operation: Id, target: &Target, kind: IntentKind) -> Result<Fate> {
+    for _ in 0..FENCES {
+        let Some(current) = store.read(target).await? else { return Ok(Fate::Fenced) };
+        let shows = current.record.remembers(operation)
+            || (kind == IntentKind::Write && names(store, &current.record, operation).await?);
+        if shows {
+            return Ok(Fate::Succeeded);
+        }
+        let again = Record::clone(&current.record);
+        match store.write(target, Some(&current), again, None).await? {
+            Written::Done(now) if now.record.operation == current.record.operation => {
+                return Ok(Fate::Fenced);
+            }
+            Written::Done(_) | Written::Lost(_) => {}
+        }
+    }
+    Ok(Fate::Undecided)
+}
+
+/// Whether a record names a blob of the operation, live or retired.
+async fn names(store: &Inner, record: &Record, operation: Id) -> Result<bool> {
+    let own = |named: &Named| named.blob.id.operation == operation;
+    if record.retired.iter().any(|entry| own(&entry.named)) {
+        return Ok(true);
+    }
+    if live(store, record).await?.keys().any(|id| id.operation == operation) {
+        return Ok(true);
+    }
+    let retired: Vec<Named> = record.retired.iter().map(|entry| entry.named).collect();
+    let reached = reach(store, &retired, Absent::Skipped).await?;
+    Ok(reached.keys().any(|id| id.operation == operation))
+}

@@ -1,0 +1,107 @@
+//! Which blobs a record, a retired entry or an intent stands for.
+//!
+//! One place answers "what is named?", for collecting and for verifying.
+
+use crate::format::{
+    BlobId, BlobKind, BlobRef, Blobs, Named, Part, Record, alias_of, decode_list, decode_node,
+};
+use crate::store::{Inner, all_named, is_missing, missing_blob};
+use futures::{StreamExt, TryStreamExt};
+use holdall::Result;
+use holdall_core::segment_tree::Node;
+use std::collections::BTreeMap;
+
+/// Nodes that are read together.
+const READS: usize = 32;
+
+/// Blobs and how far each is above the segments: whoever deletes some takes the lowest first, so that
+/// what a broken-off deletion left is still found.
+pub(crate) type Reached = BTreeMap<BlobId, (u8, BlobRef)>;
+
+/// What happens where a node or list is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// It is an error.
+    Refused,
+    /// What is below it was deleted before.
+    Skipped,
+}
+
+/// The height of a list of retired blobs: above all nodes.
+const LIST: u8 = u8::MAX;
+
+/// All blobs that the tree of a record names.
+pub(crate) async fn live(store: &Inner, record: &Record) -> Result<Reached> {
+    reach(store, &all_named(record), Absent::Refused).await
+}
+
+/// All blobs that these stand for. Cost: a request for each node and list that is not at hand.
+pub(crate) async fn reach(store: &Inner, named: &[Named], absent: Absent) -> Result<Reached> {
+    let mut reached = Reached::new();
+    let mut open: Vec<Named> = named.to_vec();
+    while !open.is_empty() {
+        let mut inner = Vec::new();
+        for named in open.drain(..) {
+            let height = match named.part {
+                Part::Segment => 0,
+                Part::Node => 1,
+                Part::Tree(level) => level.saturating_add(1),
+                Part::List => LIST,
+            };
+            let known = reached.get(&named.blob.id).map(|(height, _)| *height);
+            reached.insert(named.blob.id, (height.max(known.unwrap_or(0)), named.blob));
+            if matches!(named.part, Part::Tree(_) | Part::List) && known.is_none_or(|k| k < height) {
+                inner.push(named);
+            }
+        }
+        let reads = inner.into_iter().map(|named| below(store, named, absent));
+        let mut reads = futures::stream::iter(reads).buffer_unordered(READS);
+        while let Some(more) = reads.try_next().await? {
+            open.extend(more);
+        }
+    }
+    Ok(reached)
+}
+
+/// What lies right below a node or list.
+async fn below(store: &Inner, named: Named, absent: Absent) -> Result<Vec<Named>> {
+    let found = match named.part {
+        Part::List => list(store, named.blob).await,
+        Part::Tree(level) => node(store, named.blob, level).await,
+        Part::Segment | Part::Node => Ok(Vec::new()),
+    };
+    match found {
+        Err(e) if absent == Absent::Skipped && is_missing(&e) => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+async fn list(store: &Inner, blob: BlobRef) -> Result<Vec<Named>> {
+    let payload = store.read_whole(blob.id, BlobKind::List).await?;
+    let payload = payload.ok_or_else(|| missing_blob(blob.id))?;
+    let entries = decode_list(&payload, &format!("blob {}", blob.id))?;
+    Ok(entries.into_iter().map(|entry| entry.named).collect())
+}
+
+async fn node(store: &Inner, blob: BlobRef, level: u8) -> Result<Vec<Named>> {
+    let payload = store.read_node(blob.id).await?;
+    let mut blobs = Blobs::default();
+    let place = format!("blob {}", blob.id);
+    let node = decode_node(&payload, &mut blobs, &place)?;
+    if node.level() != level {
+        let detail = format!("a node of level {}, not {level}", node.level());
+        return Err(holdall::Error::corrupt(place, detail));
+    }
+    let found = match node {
+        Node::Leaf(slices) => {
+            let aliases = slices.iter().filter(|s| s.is_run()).map(|s| alias_of(s.reference));
+            let found = aliases.filter_map(|alias| blobs.get(alias));
+            found.map(|blob| Named { blob, part: Part::Segment }).collect()
+        }
+        Node::Inner { children, .. } => {
+            let found = children.iter().filter_map(|child| blobs.get(child.node.0));
+            found.map(|blob| Named { blob, part: Part::Tree(level - 1) }).collect()
+        }
+    };
+    Ok(found)
+}
