@@ -93,6 +93,19 @@ pub enum Error {
         /// The version asked for, and the one it has.
         detail: String,
     },
+    /// A change was sent, and whether it happened cannot be found out: no answer came, and what
+    /// is there now does not tell. Repeating it blindly may do it twice. No store in a file
+    /// returns this: its own answers cannot be lost.
+    #[error(
+        "whether the change of {object} happened is not known: {detail}; read it again before \
+         repeating the change"
+    )]
+    OutcomeUnknown {
+        /// Name or OID.
+        object: String,
+        /// What came in place of an answer.
+        detail: String,
+    },
     /// A byte range lies outside the object.
     #[error("range {start}..{end} is outside the object {object} of {size} bytes")]
     Range {
@@ -254,6 +267,8 @@ mod tests {
             ),
             (Error::Busy(Box::default()), ErrorKind::WouldBlock),
             (Error::Invalid("x".into()), ErrorKind::Other),
+            // No kind on which callers try again by themselves.
+            (Error::OutcomeUnknown { object: "x".into(), detail: "y".into() }, ErrorKind::Other),
         ];
         for (error, kind) in cases {
             let text = error.to_string();
