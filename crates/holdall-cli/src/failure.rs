@@ -199,6 +199,10 @@ fn store_message(error: &Error) -> (String, String) {
         Error::Exists(what) => {
             (format!("already exists: {what}"), "choose another name or remove it first")
         }
+        Error::OutcomeUnknown { object, detail } => (
+            format!("whether {object} was changed is not known: {detail}"),
+            "look at it before you run the command again",
+        ),
         Error::Range { object, start, end, size } => (
             format!("range {start}:{end} is outside the object {object} of {size} bytes"),
             "ask for a range inside it",
@@ -281,6 +285,9 @@ mod tests {
         assert_eq!(Failure::from(Error::corrupt("x", "y")).code(), DAMAGED);
         assert_eq!(Failure::from(Error::NotFound("x".into())).code(), NOT_FOUND);
         assert_eq!(Failure::from(Error::Invalid("x".into())).code(), ERROR);
+        let unknown = Error::OutcomeUnknown { object: "x".into(), detail: "y".into() };
+        assert!(store_message(&unknown).1.starts_with("look at it before"));
+        assert_eq!(Failure::from(unknown).code(), ERROR);
         assert_eq!(Failure::stdout(&ErrorKind::BrokenPipe.into()).code(), 0);
     }
 }

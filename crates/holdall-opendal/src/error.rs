@@ -9,6 +9,7 @@ pub fn convert(name: &str, e: holdall::Error) -> Error {
         E::NotFound(_) | E::Dangling(_) => ErrorKind::NotFound,
         E::Exists(_) | E::Conflict { .. } => ErrorKind::ConditionNotMatch,
         E::ReadOnly => ErrorKind::PermissionDenied,
+        // Never temporary: a layer that retries might do a change twice whose outcome is unknown.
         _ => ErrorKind::Unexpected,
     };
     Error::new(kind, e.to_string()).with_context("name", name).set_source(e)

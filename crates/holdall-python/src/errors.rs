@@ -67,6 +67,7 @@ fn of_store(py: Python<'_>, e: &Error) -> PyErr {
         Error::Moved { .. } => "MovedError",
         Error::Unsupported { .. } => "UnsupportedError",
         Error::Conflict { .. } => "ConflictError",
+        Error::OutcomeUnknown { .. } => "OutcomeUnknownError",
         Error::Range { .. } | Error::Invalid(_) | Error::TooLarge(_) => "InvalidError",
         Error::Full(_) | Error::NoRoom { .. } => "FullError",
         Error::Locked { .. } => "LockedError",

@@ -148,6 +148,14 @@ impl From<holdall::Error> for Refusal {
             Error::Conflict { .. } => {
                 Why::Unmet.says("the object was changed since it was looked at")
             }
+            // 503 would ask the client to send again what may have happened.
+            e @ Error::OutcomeUnknown { .. } => {
+                tracing::error!(error = %e, "a change without an answer");
+                Why::Internal.says(
+                    "whether the object was changed is not known; read it again before you repeat \
+                     the change",
+                )
+            }
             Error::Range { start, end, size, .. } => {
                 Why::Outside.says(format!("bytes {start} to {end} do not lie inside {size} bytes"))
             }
@@ -196,5 +204,13 @@ mod tests {
     fn a_change_that_waited_too_long_may_be_tried_again() {
         let refused = Refusal::from(holdall::Error::Busy(Box::default()));
         assert_eq!(refused.why.status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
+
+    #[test]
+    fn a_change_that_may_have_happened_is_an_error_without_details() {
+        let (object, detail) = ("object \"a\"".into(), "no answer from 10.0.0.1".into());
+        let refused = Refusal::from(holdall::Error::OutcomeUnknown { object, detail });
+        assert_eq!(refused.why.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(refused.text.contains("read it again") && !refused.text.contains("10.0.0.1"));
     }
 }

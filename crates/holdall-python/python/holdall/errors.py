@@ -98,6 +98,10 @@ class ConflictError(Error):
     """The object is not of the version that the change was asked for."""
 
 
+class OutcomeUnknownError(Error):
+    """Whether a change happened is not known; read the object again before you repeat it."""
+
+
 class InvalidError(Error, ValueError):
     """An argument that cannot be used; nothing was changed."""
 
