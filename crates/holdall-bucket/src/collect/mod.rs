@@ -13,9 +13,8 @@ mod walk;
 
 use crate::backend::Listed;
 use crate::format::{BlobId, Class, Named, keys};
-use crate::store::{BucketStore, Current, Inner, Target};
+use crate::store::{BucketStore, Current, Inner, Target, together};
 use cycle::Cycle;
-use futures::{StreamExt, TryStreamExt};
 use holdall::{Error, Result};
 use intents::Closed;
 use reach::{Absent, Reached, live, reach};
@@ -106,12 +105,11 @@ fn class_of(listed: &Listed) -> Result<Class> {
 
 /// Reads records, several together.
 async fn read_all(store: &Inner, targets: Vec<Target>) -> Result<Vec<(Target, Current)>> {
-    let reads = targets.into_iter().map(|target| async move {
+    let read = together(targets, TOGETHER, |target| async move {
         let current = store.read(&target).await?;
-        Ok::<_, Error>((target, current))
+        Ok((target, current))
     });
-    let read: Vec<_> =
-        futures::stream::iter(reads).buffered(TOGETHER).try_collect().await?;
+    let read = read.await?;
     Ok(read.into_iter().filter_map(|(target, current)| Some((target, current?))).collect())
 }
 
@@ -274,13 +272,10 @@ async fn delete_blobs(store: &Inner, blobs: &Reached, report: &mut Collected) ->
     let mut by_height: Vec<_> = blobs.values().collect();
     by_height.sort();
     for level in by_height.chunk_by(|a, b| a.0 == b.0) {
-        let deletions = level.iter().map(|(_, blob)| async move {
-            store.backend.delete(&keys::blob(blob.id)).await
-        });
-        futures::stream::iter(deletions)
-            .buffer_unordered(TOGETHER)
-            .try_collect::<()>()
-            .await?;
+        let blobs = level.iter().map(|(_, blob)| keys::blob(blob.id));
+        let deleted =
+            together(blobs, TOGETHER, |key| async move { store.backend.delete(&key).await });
+        deleted.await?;
         report.blobs += level.len() as u64;
         report.bytes += level.iter().map(|(_, blob)| blob.len).sum::<u64>();
     }

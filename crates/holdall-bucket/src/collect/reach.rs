@@ -5,8 +5,7 @@
 use crate::format::{
     BlobId, BlobKind, BlobRef, Blobs, Named, Part, Record, alias_of, decode_list, decode_node,
 };
-use crate::store::{Inner, all_named, is_missing, missing_blob};
-use futures::{StreamExt, TryStreamExt};
+use crate::store::{Inner, all_named, is_missing, missing_blob, together};
 use holdall::Result;
 use holdall_core::segment_tree::Node;
 use std::collections::BTreeMap;
@@ -54,11 +53,8 @@ pub(crate) async fn reach(store: &Inner, named: &[Named], absent: Absent) -> Res
                 inner.push(named);
             }
         }
-        let reads = inner.into_iter().map(|named| below(store, named, absent));
-        let mut reads = futures::stream::iter(reads).buffer_unordered(READS);
-        while let Some(more) = reads.try_next().await? {
-            open.extend(more);
-        }
+        let more = together(inner, READS, |named| below(store, named, absent)).await?;
+        open.extend(more.into_iter().flatten());
     }
     Ok(reached)
 }

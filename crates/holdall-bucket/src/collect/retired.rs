@@ -42,6 +42,9 @@ pub(crate) async fn due(
     Ok(Some(Due { target: target.clone(), current: current.clone(), entries, own }))
 }
 
+/// Which blobs.
+type Which<'w> = &'w (dyn Fn(&BlobId) -> bool + Sync);
+
 impl Due {
     /// The blobs that may be deleted if nobody else names them.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = BlobId> + '_ {
@@ -54,8 +57,8 @@ impl Due {
     pub(crate) async fn delete(
         &self,
         store: &Inner,
-        kept: &dyn Fn(&BlobId) -> bool,
-        cared: &dyn Fn(&BlobId) -> bool,
+        kept: Which<'_>,
+        cared: Which<'_>,
         report: &mut Collected,
     ) -> Result<()> {
         let mut blobs = Reached::new();

@@ -152,11 +152,11 @@ impl Header {
     }
 }
 
-/// The payload of a whole stored blob of this kind.
+/// The payload of a whole stored blob of this kind. Cost: one pass.
 ///
 /// # Errors
 /// [`holdall::Error::Corrupt`] if header, kind, length or a checksum is wrong.
-pub(crate) fn decode_whole(id: BlobId, kind: BlobKind, stored: &[u8]) -> Result<Vec<u8>> {
+pub fn decode_stored(id: BlobId, kind: BlobKind, stored: &[u8]) -> Result<Vec<u8>> {
     let header = Header::read(id, stored)?;
     if header.kind != kind as u8 {
         return Err(damaged(&format!("blob {id}"), format!("is of kind {}", header.kind)));

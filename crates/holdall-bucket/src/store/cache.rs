@@ -65,6 +65,16 @@ impl Cache {
         Self { records: Mutex::new(Generations::new()), nodes: Mutex::new(Generations::new()) }
     }
 
+    /// Takes over what another has.
+    pub(crate) fn take(&self, other: &Self) {
+        let known = |all: &Generations<String, Current>| {
+            all.young.iter().map(|(key, (current, _))| (key.clone(), current.clone())).collect()
+        };
+        let records: Vec<(String, Current)> =
+            known(&other.records.lock().unwrap_or_else(PoisonError::into_inner));
+        records.iter().for_each(|(key, current)| self.keep(key, current));
+    }
+
     pub(crate) fn record(&self, key: &str) -> Option<Current> {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         records.get(&key.to_owned())

@@ -4,6 +4,7 @@
 
 use super::inner::{Current, Inner, TRIES, Target};
 use super::operation::Operation;
+use super::together::together;
 use super::tree::is_missing;
 use super::version::ObjectVersion;
 use super::write::Written;
@@ -11,8 +12,6 @@ use crate::format::{
     Named, Part, Record, Retired, alias_of, encode_list, keys,
 };
 use async_trait::async_trait;
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use holdall::{Error, Result};
 use holdall_core::segment_tree::Top;
 use std::collections::BTreeSet;
@@ -169,15 +168,13 @@ impl Inner {
             .map(|entry| entry.named)
             .take(OWN_TURN)
             .collect();
-        let mut deletions: FuturesUnordered<_> = due
-            .iter()
-            .filter(|named| !before.contains(&named.blob.id) && !after.contains(&named.blob.id))
-            .map(|named| async { self.backend.delete(&keys::blob(named.blob.id)).await })
-            .collect();
-        while let Some(deleted) = deletions.next().await {
-            deleted?;
-        }
-        drop(deletions);
+        let free = |named: &&Named| {
+            !before.contains(&named.blob.id) && !after.contains(&named.blob.id)
+        };
+        let free: Vec<String> =
+            due.iter().filter(free).map(|named| keys::blob(named.blob.id)).collect();
+        let deleted = together(free, OWN_TURN, |key| async move { self.backend.delete(&key).await });
+        deleted.await?;
         let due: BTreeSet<_> = due.iter().map(|named| named.blob.id).collect();
         record.retired.retain(|entry| {
             let again = old.retired.contains(entry);

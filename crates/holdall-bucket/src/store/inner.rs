@@ -149,7 +149,7 @@ impl Inner {
     /// The payload of a whole blob of this kind; `None` if there is none.
     pub(crate) async fn read_whole(&self, id: BlobId, kind: BlobKind) -> Result<Option<Vec<u8>>> {
         match self.backend.get(&keys::blob(id), None, None).await? {
-            Got::Found(found) => crate::format::decode_whole(id, kind, &found.bytes).map(Some),
+            Got::Found(found) => crate::format::decode_stored(id, kind, &found.bytes).map(Some),
             _ => Ok(None),
         }
     }

@@ -2,9 +2,9 @@
 
 use super::inner::{Inner, Target};
 use super::read::ObjectInfo;
+use super::together::together;
 use crate::backend::Listed;
 use crate::format::{Class, keys};
-use futures::{StreamExt, TryStreamExt};
 use holdall::{Error, Result};
 use std::sync::Arc;
 
@@ -78,11 +78,8 @@ impl Inner {
     ) -> Result<Vec<ObjectInfo>> {
         let targets: Result<Vec<Target>> =
             names.iter().map(|name| Target::new(collection, name)).collect();
-        let read = targets?.into_iter().map(|target| {
-            let store = self.clone();
-            async move { store.read(&target).await }
-        });
-        let read: Vec<_> = futures::stream::iter(read).buffered(READS).try_collect().await?;
+        let read = together(targets?, READS, |target| async move { self.read(&target).await });
+        let read = read.await?;
         let found = read.into_iter().flatten().filter(|found| !found.record.gone);
         Ok(found.map(|found| ObjectInfo::of(&found.record)).collect())
     }

@@ -15,6 +15,7 @@ mod open;
 mod operation;
 mod put;
 mod read;
+mod together;
 mod tree;
 mod version;
 mod write;
@@ -30,6 +31,7 @@ pub use version::ObjectVersion;
 pub(crate) use change::all_named;
 pub(crate) use inner::{Current, Inner, TRIES, Target};
 pub(crate) use operation::write_intent;
+pub(crate) use together::together;
 pub(crate) use tree::{is_missing, missing_blob};
 pub(crate) use write::Written;
 
@@ -104,6 +106,12 @@ impl BucketStore {
     /// The store's id.
     pub fn id(&self) -> &str {
         &self.inner.head.store
+    }
+
+    /// Knows what another handle knows, as if it were one.
+    #[doc(hidden)]
+    pub fn take_at_hand_of(&mut self, other: &Self) {
+        self.inner.cache.take(&other.inner.cache);
     }
 
     fn target(&self, name: &str) -> Result<Target> {

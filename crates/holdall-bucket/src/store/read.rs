@@ -8,6 +8,7 @@ use super::tree::{AtHand, fetch_nodes, is_missing, missing_blob};
 use super::version::ObjectVersion;
 use crate::format::{BlobRef, Blobs, EMBEDDED, Record, Stretch, alias_of, byte_of};
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt};
 use holdall::{Attributes, Error, Result};
 use holdall_core::segment_tree::{Located, Node, NodeRead, NodeRef, slices};
@@ -151,11 +152,8 @@ impl Object {
         }
         let store = &self.store;
         let requests = wants.into_iter().flat_map(|(blob, wants)| requests(blob, wants));
-        let reads = requests.map(|(blob, stretch, wants)| async move {
-            let bytes = store.read_stretch(blob, stretch).await?;
-            let bytes = bytes.ok_or_else(|| missing_blob(blob.id))?;
-            Ok::<_, Error>((stretch.payload().start, wants, bytes))
-        });
+        let reads: Vec<Reading<'_>> =
+            requests.map(|(blob, stretch, wants)| fetch_part(store, blob, stretch, wants)).collect();
         let mut reads = futures::stream::iter(reads).buffer_unordered(TOGETHER);
         while let Some((start, wants, bytes)) = reads.try_next().await? {
             for Want { at, range } in wants {
@@ -169,6 +167,17 @@ impl Object {
     fn damaged(&self, detail: &str) -> Error {
         Error::corrupt(self.target.shown(), detail)
     }
+}
+
+/// A read under way: where its bytes begin, where they go, and they.
+type Reading<'f> = BoxFuture<'f, Result<(u64, Vec<Want>, Bytes)>>;
+
+fn fetch_part(store: &Inner, blob: BlobRef, stretch: Stretch, wants: Vec<Want>) -> Reading<'_> {
+    Box::pin(async move {
+        let bytes = store.read_stretch(blob, stretch).await?;
+        let bytes = bytes.ok_or_else(|| missing_blob(blob.id))?;
+        Ok((stretch.payload().start, wants, bytes))
+    })
 }
 
 /// The requests that read what is wanted of a blob: one, unless that would read much else.

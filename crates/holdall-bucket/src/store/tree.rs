@@ -7,11 +7,11 @@
 
 use super::inner::{Inner, TOGETHER, Target};
 use super::operation::Operation;
+use super::together::together;
 use crate::format::{
     BlobId, BlobKind, BlobRef, Blobs, EMBEDDED, Named, Part, alias_of, decode_node, encode_node,
     reference,
 };
-use futures::{StreamExt, TryStreamExt};
 use holdall::{Error, Result};
 use holdall_core::PageNo;
 use holdall_core::segment_tree::{
@@ -68,10 +68,10 @@ pub(crate) async fn fetch(
         let blob = blobs.get(node.0).ok_or_else(|| Error::corrupt("a tree", "names no node"))?;
         known.push((*node, blob.id));
     }
-    let reads = known.into_iter().map(|(node, id)| async move {
-        Ok::<_, Error>((node, id, store.read_node(id).await?))
+    let read = together(known, TOGETHER, |(node, id)| async move {
+        Ok((node, id, store.read_node(id).await?))
     });
-    let read: Vec<_> = futures::stream::iter(reads).buffered(TOGETHER).try_collect().await?;
+    let read = read.await?;
     for (node, id, payload) in read {
         at_hand.insert(node, decode_node(&payload, blobs, &format!("blob {id}"))?);
     }
@@ -177,12 +177,12 @@ impl<'a> Draft<'a> {
             self.at_hand.insert(reference, node);
             payloads.push((blob.id, payload));
         }
-        let writes = payloads.into_iter().map(|(id, payload)| async move {
+        let written = together(payloads, TOGETHER, |(id, payload)| async move {
             store.write_blob(id, BlobKind::Node, &payload).await?;
             store.cache.keep_node(id, &payload.into());
-            Ok::<_, Error>(())
+            Ok(())
         });
-        futures::stream::iter(writes).buffer_unordered(TOGETHER).try_collect::<()>().await
+        written.await.map(drop)
     }
 
     /// Writes bytes as blobs of the operation, and returns the slices that name them.
@@ -202,9 +202,12 @@ impl<'a> Draft<'a> {
             let id = self.operation.next_blob()?;
             let alias = self.blobs.alias(BlobRef { id, len: part.len() as u64 });
             slices.push(Slice::run(reference(alias, 0), part.len() as u64));
-            writes.push(async move { store.write_blob(id, BlobKind::Segment, part).await.map(drop) });
+            writes.push((id, part));
         }
-        futures::stream::iter(writes).buffer_unordered(TOGETHER).try_collect::<()>().await?;
+        let written = together(writes, TOGETHER, |(id, part)| async move {
+            store.write_blob(id, BlobKind::Segment, part).await.map(drop)
+        });
+        written.await?;
         Ok(slices)
     }
 
