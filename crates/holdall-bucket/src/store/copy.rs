@@ -10,7 +10,7 @@ use super::inner::{Current, Inner, TRIES, Target};
 use super::operation::Operation;
 use super::put::{Body, PutMode, PutOptions, Replace, check_mode};
 use super::read::{Known, Object};
-use super::tree::{AtHand, fetch_nodes};
+use super::tree::{AtHand, fetch_nodes, is_missing};
 use super::version::ObjectVersion;
 use super::write::Written;
 use crate::format::{EMBEDDED, IntentKind, Named, Record, alias_of, byte_of};
@@ -49,8 +49,11 @@ impl Inner {
             let record = source.record.clone();
             let options = PutOptions { mode, attributes: record.attributes.clone() };
             if record.tree.size <= self.sizes().embedded {
-                let bytes = Object::new(self.clone(), from.clone(), source).read(0..u64::MAX).await?;
-                return Ok((self.put(to, bytes, options).await?, version));
+                let mut object = Object::new(self.clone(), from.clone(), source.clone());
+                match object.read(0..u64::MAX).await {
+                    Err(e) if self.is_outdated(from, &source, &e).await? => continue,
+                    bytes => return Ok((self.put(to, bytes?, options).await?, version)),
+                }
             }
             let body = Body::Shared {
                 tree: record.tree.clone(),
@@ -145,7 +148,10 @@ impl Inner {
     ) -> Result<Changed> {
         for attempt in 0..TRIES {
             let source = self.existing(from).await?;
-            let pieces = self.pieces(from, &source, range.clone()).await?;
+            let pieces = match self.pieces(from, &source, range.clone()).await {
+                Err(e) if self.is_outdated(from, &source, &e).await? => continue,
+                pieces => pieces?,
+            };
             let base = if from == to { Some(source.clone()) } else { self.read(to).await? };
             let mut operation = Operation::new(self)?;
             let blobs = pieces.iter().any(|piece| matches!(piece, Piece::Blob(..)));
@@ -171,12 +177,15 @@ impl Inner {
         to: &Target,
         mode: PutMode,
     ) -> Result<Changed> {
-        for attempt in 0..TRIES {
+        'again: for attempt in 0..TRIES {
             let mut sources = Vec::with_capacity(parts.len());
             let mut pieces = Vec::new();
             for part in parts {
                 let source = self.existing(part).await?;
-                pieces.extend(self.pieces(part, &source, 0..source.record.tree.size).await?);
+                match self.pieces(part, &source, 0..source.record.tree.size).await {
+                    Err(e) if self.is_outdated(part, &source, &e).await? => continue 'again,
+                    found => pieces.extend(found?),
+                }
                 sources.push(source);
             }
             let mut operation = Operation::new(self)?;
@@ -191,6 +200,15 @@ impl Inner {
             self.pause(attempt).await?;
         }
         Err(Error::Conflict { object: to.shown(), detail: "its parts were changed each time".into() })
+    }
+
+    /// Whether a read failed since the object was replaced meanwhile.
+    async fn is_outdated(&self, target: &Target, source: &Current, e: &Error) -> Result<bool> {
+        if !is_missing(e) && !matches!(e, Error::SnapshotTooOld { .. }) {
+            return Ok(false);
+        }
+        let now = self.read(target).await?;
+        Ok(now.is_none_or(|now| now.tag != source.tag))
     }
 
     /// What some bytes of an object lie in. Short ranges are read.

@@ -215,7 +215,7 @@ impl Run {
 
     /// Collects alone until nothing is left to do, and looks for what is left.
     fn collect_all(&mut self) -> Result<(), String> {
-        lock(&self.world).faults = 0;
+        lock(&self.world).settle();
         for turn in 0..8 {
             let number = 1_000_000 + turn;
             let store = open(&self.world, number);

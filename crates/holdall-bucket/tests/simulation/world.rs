@@ -133,6 +133,14 @@ impl World {
         }
     }
 
+    /// Ends all faults, and lets what is late take effect.
+    pub fn settle(&mut self) {
+        self.faults = 0;
+        for request in std::mem::take(&mut self.late) {
+            self.effect(request);
+        }
+    }
+
     /// Lets one event happen. Returns the task that has an answer now.
     pub fn event(&mut self, weight: impl Fn(usize) -> u32) -> Option<usize> {
         self.steps += 1;
