@@ -38,6 +38,8 @@ pub mod backend;
 mod backups;
 mod collect;
 pub mod format;
+#[doc(hidden)]
+pub mod mutation;
 pub mod store;
 
 pub use access::Access;

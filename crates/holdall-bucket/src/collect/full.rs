@@ -4,33 +4,40 @@
 //! cannot miss what is being written: blobs, then intents, then records, then intents again.
 
 use super::cycle::Cycle;
-use super::reach::{Absent, Reached, live, reach};
+use super::reach::{Absent, Place, Reached, live, reach};
 use super::walk::Walk;
 use super::{Collected, delete_blobs, named_by_intents, read_all, strange, target_of};
+use crate::mutation::{self, Mutation};
 use crate::format::{BlobId, BlobRef, Id, keys};
 use crate::store::Inner;
 use holdall::Result;
 use std::collections::BTreeSet;
 
-/// Deletes all blobs older than the grace that nothing names. Holds their numbers in memory.
+/// Deletes all blobs that nothing names and no operation under way wrote. Holds their numbers in memory.
 pub(super) async fn collect(
     store: &Inner,
     cycle: &Cycle,
     report: &mut Collected,
     progress: &mut (dyn FnMut(&Collected) + Send),
 ) -> Result<()> {
+    let early = match mutation::is(Mutation::B14Order) {
+        true => Some(operations(store).await?),
+        false => None,
+    };
     let mut unnamed = Reached::new();
     let mut walk = Walk::new(keys::BLOBS);
     while let Some(page) = walk.next(store).await? {
         for listed in page {
             let id = keys::parse_blob(&listed.key).ok_or_else(|| strange(&listed.key))?;
-            if cycle.is_old(store, listed.date / 1000) {
-                unnamed.insert(id, (0, BlobRef { id, len: listed.len }));
-            }
+            unnamed.insert(id, Place::lone(BlobRef { id, len: listed.len }));
         }
     }
-    let open = operations(store).await?;
-    unnamed.retain(|id, _| !open.contains(&id.operation));
+    let open = match early {
+        Some(early) => early,
+        None => operations(store).await?,
+    };
+    let counts = !mutation::is(Mutation::B14Open);
+    unnamed.retain(|id, _| !(counts && open.contains(&id.operation)));
     let mut walk = Walk::new(keys::RECORDS);
     while let Some(page) = walk.next(store).await? {
         let targets: Result<Vec<_>> = page.iter().map(|listed| target_of(&listed.key)).collect();

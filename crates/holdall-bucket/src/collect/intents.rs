@@ -9,6 +9,7 @@ use super::reach::{Absent, live, reach};
 use super::walk::Walk;
 use super::Collected;
 use crate::backend::Tag;
+use crate::mutation::{self, Mutation};
 use crate::format::{Id, Intent, IntentKind, IntentState, Named, Record, keys};
 use crate::store::{Inner, Target, Written, write_intent};
 use holdall::Result;
@@ -77,9 +78,11 @@ async fn close_one(
     }
     intent.state = IntentState::Condemned;
     intent.nonce = store.draw()?;
-    let Some(tag) = write_intent(store, operation, Some(&tag), &intent).await? else {
-        return Ok(());
+    let condemned = match mutation::is(Mutation::B09Condemn) {
+        true => Some(tag),
+        false => write_intent(store, operation, Some(&tag), &intent).await?,
     };
+    let Some(tag) = condemned else { return Ok(()) };
     let fate = match intent.kind {
         IntentKind::Hold => Fate::Fenced,
         kind => fence(store, operation, &Target::new(&intent.collection, &intent.name)?, kind).await?,
@@ -108,6 +111,9 @@ async fn fence(store: &Inner, operation: Id, target: &Target, kind: IntentKind) 
         if shows {
             return Ok(Fate::Succeeded);
         }
+        if mutation::is(Mutation::B09Fence) {
+            return Ok(Fate::Fenced);
+        }
         let again = Record::clone(&current.record);
         match store.write(target, Some(&current), again, None).await? {
             Written::Done(now) if now.record.operation == current.record.operation => {
@@ -121,6 +127,9 @@ async fn fence(store: &Inner, operation: Id, target: &Target, kind: IntentKind) 
 
 /// Whether a record names a blob of the operation, live or retired.
 async fn names(store: &Inner, record: &Record, operation: Id) -> Result<bool> {
+    if mutation::is(Mutation::B09Named) {
+        return Ok(false);
+    }
     let own = |named: &Named| named.blob.id.operation == operation;
     if record.retired.iter().any(|entry| own(&entry.named)) {
         return Ok(true);

@@ -12,13 +12,14 @@ mod retired;
 mod walk;
 
 use crate::backend::Listed;
+use crate::mutation::{self, Mutation};
 use crate::format::{BlobId, Class, Named, keys};
 use crate::store::{BucketStore, Current, Inner, Target, together};
 use cycle::Cycle;
 use holdall::{Error, Result};
 use intents::Closed;
-use reach::{Absent, Reached, live, reach};
-use retired::Due;
+use reach::{Absent, Place, Reached, live, reach};
+use retired::{Due, Kept};
 use std::collections::BTreeSet;
 use walk::Walk;
 
@@ -143,10 +144,10 @@ async fn sweep(
         for (target, current) in read_all(store, targets).await? {
             report.read += 1;
             let Some(due) = retired::due(store, cycle, &target, &current).await? else { continue };
-            if current.record.shared {
+            if current.record.shared && !mutation::is(Mutation::B10Shared) {
                 shared.push(due);
             } else {
-                due.delete(store, &|_| false, &|_| false, report).await?;
+                due.delete(store, report).await?;
             }
         }
         progress(report);
@@ -161,7 +162,9 @@ async fn remove_gone(
     options: CollectOptions,
     report: &mut Collected,
 ) -> Result<()> {
-    if store.backend.features().delete_if {
+    if mutation::is(Mutation::B12Tag) {
+        store.backend.delete(&listed.key).await?;
+    } else if store.backend.features().delete_if {
         report.gone += u64::from(store.backend.delete_if(&listed.key, &listed.tag).await?);
     } else if options.alone {
         let now = store.read(&target_of(&listed.key)?).await?;
@@ -184,23 +187,26 @@ async fn delete_candidates(
     let written = written_by(store, &closed.failed).await?;
     let mut candidates: BTreeSet<BlobId> = written.keys().copied().collect();
     candidates.extend(shared.iter().flat_map(Due::candidates));
-    let roots = named_by_records(store, &candidates, report).await?;
+    let early = match mutation::is(Mutation::B11Last) {
+        true => Some(named_by_intents(store, &candidates).await?),
+        false => None,
+    };
+    let mut kept = named_by_records(store, &candidates, shared, report).await?;
     // Last: whoever will name a candidate was read above, or has an intent now.
-    let announced = named_by_intents(store, &candidates).await?;
-    if !cycle.is_own(store).await? {
+    kept.announced = match early {
+        Some(early) => early,
+        None => named_by_intents(store, &candidates).await?,
+    };
+    if !mutation::is(Mutation::B11Cycle) && !cycle.is_own(store).await? {
         report.overtaken = true;
         return Ok(());
     }
-    let kept = |id: &BlobId| roots.contains(id) || announced.contains(id);
-    let free = written.into_iter().filter(|(id, _)| !kept(id)).collect();
+    let free = written.into_iter().filter(|(id, _)| kept.is_free(id)).collect();
     delete_blobs(store, &free, report).await?;
     for operation in &closed.failed {
         store.backend.delete(&keys::intent(*operation)).await?;
     }
-    for due in shared {
-        due.delete(store, &kept, &|id| roots.contains(id), report).await?;
-    }
-    Ok(())
+    retired::delete_shared(store, shared, kept, report).await
 }
 
 /// The blobs that lie below these operations.
@@ -211,38 +217,50 @@ async fn written_by(store: &Inner, operations: &[crate::format::Id]) -> Result<R
         while let Some(page) = walk.next(store).await? {
             for listed in page {
                 let id = keys::parse_blob(&listed.key).ok_or_else(|| strange(&listed.key))?;
-                found.insert(id, (0, crate::format::BlobRef { id, len: listed.len }));
+                let blob = crate::format::BlobRef { id, len: listed.len };
+                found.insert(id, Place::lone(blob));
             }
         }
     }
     Ok(found)
 }
 
-/// The candidates that a sharing record names.
+/// The candidates that a sharing record names, and those that lead to what it retired and that is not
+/// due now.
 async fn named_by_records(
     store: &Inner,
     candidates: &BTreeSet<BlobId>,
+    dues: &[Due],
     report: &mut Collected,
-) -> Result<BTreeSet<BlobId>> {
-    let mut roots = BTreeSet::new();
-    if candidates.is_empty() {
-        return Ok(roots);
+) -> Result<Kept> {
+    let mut kept = Kept::default();
+    if candidates.is_empty() || mutation::is(Mutation::B11Records) {
+        return Ok(kept);
     }
     let mut walk = Walk::new(keys::RECORDS);
     while let Some(page) = walk.next(store).await? {
         let mut targets = Vec::new();
         for listed in &page {
-            if class_of(listed)? == Class::Shared {
+            if matches!(class_of(listed)?, Class::Shared | Class::GoneRetired) {
                 targets.push(target_of(&listed.key)?);
             }
         }
-        for (_, current) in read_all(store, targets).await? {
+        for (target, current) in read_all(store, targets).await? {
             report.read += 1;
+            if !current.record.shared {
+                continue;
+            }
             let named = live(store, &current.record).await?;
-            roots.extend(named.into_keys().filter(|id| candidates.contains(id)));
+            kept.named.extend(named.into_keys().filter(|id| candidates.contains(id)));
+            let due = dues.iter().find(|due| due.is_of(&target.key, &current));
+            let stays = |named: &Named| due.is_none_or(|due| !due.has(named));
+            let staying = current.record.retired.iter().map(|entry| entry.named).filter(stays);
+            let reached = reach(store, &staying.collect::<Vec<_>>(), Absent::Skipped).await?;
+            let leading = reached.into_values().filter(|place| !place.leaf).map(|p| p.blob.id);
+            kept.leading.extend(leading.filter(|id| candidates.contains(id)));
         }
     }
-    Ok(roots)
+    Ok(kept)
 }
 
 /// The candidates that an intent says somebody will name, or reads.
@@ -251,7 +269,7 @@ async fn named_by_intents(
     candidates: &BTreeSet<BlobId>,
 ) -> Result<BTreeSet<BlobId>> {
     let mut announced = BTreeSet::new();
-    if candidates.is_empty() {
+    if candidates.is_empty() || mutation::is(Mutation::B11Intents) {
         return Ok(announced);
     }
     let mut walk = Walk::new(keys::INTENTS);
@@ -267,17 +285,17 @@ async fn named_by_intents(
     Ok(announced)
 }
 
-/// Deletes blobs, those first that lie lowest.
+/// Deletes blobs, the deepest first.
 async fn delete_blobs(store: &Inner, blobs: &Reached, report: &mut Collected) -> Result<()> {
-    let mut by_height: Vec<_> = blobs.values().collect();
-    by_height.sort();
-    for level in by_height.chunk_by(|a, b| a.0 == b.0) {
-        let blobs = level.iter().map(|(_, blob)| keys::blob(blob.id));
+    let mut deepest_first: Vec<_> = blobs.values().collect();
+    deepest_first.sort_by_key(|place| std::cmp::Reverse(place.depth));
+    for level in deepest_first.chunk_by(|a, b| a.depth == b.depth) {
+        let blobs = level.iter().map(|place| keys::blob(place.blob.id));
         let deleted =
             together(blobs, TOGETHER, |key| async move { store.backend.delete(&key).await });
         deleted.await?;
         report.blobs += level.len() as u64;
-        report.bytes += level.iter().map(|(_, blob)| blob.len).sum::<u64>();
+        report.bytes += level.iter().map(|place| place.blob.len).sum::<u64>();
     }
     Ok(())
 }

@@ -13,9 +13,26 @@ use std::collections::BTreeMap;
 /// Nodes that are read together.
 const READS: usize = 32;
 
-/// Blobs and how far each is above the segments: whoever deletes some takes the lowest first, so that
-/// what a broken-off deletion left is still found.
-pub(crate) type Reached = BTreeMap<BlobId, (u8, BlobRef)>;
+/// Blobs that something stands for.
+pub(crate) type Reached = BTreeMap<BlobId, Place>;
+
+/// A blob that was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// How many blobs lead to it, by the longest way. Whoever deletes some takes the deepest first, so
+    /// that what a broken-off deletion left is still found.
+    pub(crate) depth: u32,
+    /// Whether it leads to no other.
+    pub(crate) leaf: bool,
+    pub(crate) blob: BlobRef,
+}
+
+impl Place {
+    /// One that nothing leads to.
+    pub(crate) fn lone(blob: BlobRef) -> Self {
+        Self { depth: 0, leaf: true, blob }
+    }
+}
 
 /// What happens where a node or list is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +43,6 @@ pub(crate) enum Absent {
     Skipped,
 }
 
-/// The height of a list of retired blobs: above all nodes.
-const LIST: u8 = u8::MAX;
-
 /// All blobs that the tree of a record names.
 pub(crate) async fn live(store: &Inner, record: &Record) -> Result<Reached> {
     reach(store, &all_named(record), Absent::Refused).await
@@ -38,23 +52,22 @@ pub(crate) async fn live(store: &Inner, record: &Record) -> Result<Reached> {
 pub(crate) async fn reach(store: &Inner, named: &[Named], absent: Absent) -> Result<Reached> {
     let mut reached = Reached::new();
     let mut open: Vec<Named> = named.to_vec();
+    let mut depth = 0;
     while !open.is_empty() {
         let mut inner = Vec::new();
         for named in open.drain(..) {
-            let height = match named.part {
-                Part::Segment => 0,
-                Part::Node => 1,
-                Part::Tree(level) => level.saturating_add(1),
-                Part::List => LIST,
-            };
-            let known = reached.get(&named.blob.id).map(|(height, _)| *height);
-            reached.insert(named.blob.id, (height.max(known.unwrap_or(0)), named.blob));
-            if matches!(named.part, Part::Tree(_) | Part::List) && known.is_none_or(|k| k < height) {
+            let leaf = !matches!(named.part, Part::Tree(_) | Part::List);
+            let known = reached.get(&named.blob.id).copied();
+            let place = Place { depth, leaf: leaf && known.is_none_or(|k| k.leaf), blob: named.blob };
+            reached.insert(named.blob.id, place);
+            // Once more if it lies deeper than it seemed, or was seen alone only.
+            if !leaf && known.is_none_or(|known| known.leaf || known.depth < depth) {
                 inner.push(named);
             }
         }
         let more = together(inner, READS, |named| below(store, named, absent)).await?;
         open.extend(more.into_iter().flatten());
+        depth += 1;
     }
     Ok(reached)
 }

@@ -2,8 +2,9 @@
 //! that shares, they are candidates only.
 
 use super::cycle::Cycle;
-use super::reach::{Absent, Reached, live, reach};
+use super::reach::{Absent, Place, Reached, live, reach};
 use super::{Collected, delete_blobs};
+use crate::mutation::{self, Mutation};
 use crate::format::{BlobId, Named, Record, Retired};
 use crate::store::{Current, Inner, Target, Written};
 use holdall::Result;
@@ -38,41 +39,39 @@ pub(crate) async fn due(
     if entries.is_empty() {
         return Ok(None);
     }
-    let own = live(store, &current.record).await?;
+    let own = match mutation::is(Mutation::B10Live) {
+        true => Reached::new(),
+        false => live(store, &current.record).await?,
+    };
     Ok(Some(Due { target: target.clone(), current: current.clone(), entries, own }))
 }
 
-/// Which blobs.
-type Which<'w> = &'w (dyn Fn(&BlobId) -> bool + Sync);
-
 impl Due {
+    /// Whether it is of the record that has this key and this tag.
+    pub(crate) fn is_of(&self, key: &str, current: &Current) -> bool {
+        self.target.key == key && self.current.tag == current.tag
+    }
+
+    /// Whether it has an entry.
+    pub(crate) fn has(&self, named: &Named) -> bool {
+        self.entries.iter().any(|(entry, _)| entry.named == *named)
+    }
+
     /// The blobs that may be deleted if nobody else names them.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = BlobId> + '_ {
         let all = self.entries.iter().flat_map(|(_, reached)| reached.keys().copied());
         all.filter(|id| !self.own.contains_key(id))
     }
 
-    /// Deletes the candidates that `kept` has not, and takes the entries out that stand for nothing
-    /// any more: all that they stand for is deleted, named by the record, or in `others`' care.
-    pub(crate) async fn delete(
-        &self,
-        store: &Inner,
-        kept: Which<'_>,
-        cared: Which<'_>,
-        report: &mut Collected,
-    ) -> Result<()> {
+    /// Deletes all that is due of a record that shares nothing: nobody else can name it.
+    pub(crate) async fn delete(&self, store: &Inner, report: &mut Collected) -> Result<()> {
         let mut blobs = Reached::new();
         for (_, reached) in &self.entries {
-            let free = reached.iter().filter(|(id, _)| !self.own.contains_key(id) && !kept(id));
-            blobs.extend(free.map(|(id, blob)| (*id, *blob)));
+            let free = reached.iter().filter(|(id, _)| !self.own.contains_key(id));
+            free.for_each(|(_, place)| deepen(&mut blobs, place));
         }
         delete_blobs(store, &blobs, report).await?;
-        let over = |reached: &Reached| {
-            reached.keys().all(|id| blobs.contains_key(id) || self.own.contains_key(id) || cared(id))
-        };
-        let out: BTreeSet<Named> =
-            self.entries.iter().filter(|(_, r)| over(r)).map(|(entry, _)| entry.named).collect();
-        self.take_out(store, &out).await
+        self.take_out(store, &self.entries.iter().map(|(entry, _)| entry.named).collect()).await
     }
 
     /// Takes entries out of the record, unless it changed since it was read: then a later cycle does.
@@ -87,4 +86,65 @@ impl Due {
             Written::Done(_) | Written::Lost(_) => Ok(()),
         }
     }
+}
+
+/// Adds a blob, as deep as it lies by any way.
+fn deepen(blobs: &mut Reached, place: &Place) {
+    let known = blobs.entry(place.blob.id).or_insert(*place);
+    known.depth = known.depth.max(place.depth);
+}
+
+/// Which candidates must stay.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Those that a record names.
+    pub(crate) named: BTreeSet<BlobId>,
+    /// Those that an intent announces.
+    pub(crate) announced: BTreeSet<BlobId>,
+    /// Those that lead from an entry which stays to other blobs.
+    pub(crate) leading: BTreeSet<BlobId>,
+}
+
+impl Kept {
+    /// Whether nothing names a candidate.
+    pub(crate) fn is_free(&self, id: &BlobId) -> bool {
+        !self.named.contains(id) && !self.announced.contains(id)
+    }
+}
+
+/// Deletes what is due of records that share, all together: what leads from one record's entry to
+/// blobs may be an entry of another.
+pub(crate) async fn delete_shared(
+    store: &Inner,
+    dues: &[Due],
+    mut kept: Kept,
+    report: &mut Collected,
+) -> Result<()> {
+    let mut outs = Vec::with_capacity(dues.len());
+    for due in dues {
+        let own = |id: &BlobId| due.own.contains_key(id);
+        // What another record names it retires itself some day.
+        let settled = |id: &BlobId| kept.is_free(id) || own(id) || kept.named.contains(id);
+        let (out, staying): (Vec<_>, Vec<_>) =
+            due.entries.iter().partition(|(_, reached)| reached.keys().all(settled));
+        let leading = staying.iter().flat_map(|(_, reached)| reached.values());
+        let leading: Vec<BlobId> =
+            leading.filter(|place| !place.leaf).map(|place| place.blob.id).collect();
+        outs.push(out.iter().map(|(entry, _)| entry.named).collect::<BTreeSet<Named>>());
+        kept.leading.extend(leading);
+    }
+    let mut blobs = Reached::new();
+    for due in dues {
+        for place in due.entries.iter().flat_map(|(_, reached)| reached.values()) {
+            let id = &place.blob.id;
+            if kept.is_free(id) && !kept.leading.contains(id) && !due.own.contains_key(id) {
+                deepen(&mut blobs, place);
+            }
+        }
+    }
+    delete_blobs(store, &blobs, report).await?;
+    for (due, out) in dues.iter().zip(&outs) {
+        due.take_out(store, out).await?;
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use super::together::together;
 use super::tree::is_missing;
 use super::version::ObjectVersion;
 use super::write::Written;
+use crate::mutation::{self, Mutation};
 use crate::format::{
     Named, Part, Record, Retired, alias_of, encode_list, keys,
 };
@@ -79,7 +80,8 @@ impl Inner {
             };
             // A record with blobs takes a record's place, never that of nothing: else a late write
             // could name blobs that were collected while nothing was there.
-            if base.is_none() && (record.names_blobs() || operation.is_announced()) {
+            let absent = base.is_none() && !mutation::is(Mutation::B04Absent);
+            if absent && (record.names_blobs() || operation.is_announced()) {
                 base = self.placeholder(target).await?;
                 continue;
             }
@@ -124,8 +126,10 @@ impl Inner {
         base: Option<&Current>,
         mut record: Record,
     ) -> Result<Record> {
+        operation.begin_attempt();
         let seconds = self.retired_at(base);
-        for blob in operation.unused.iter().copied() {
+        let unused = operation.unused.iter().filter(|_| !mutation::is(Mutation::B07Unused));
+        for blob in unused.copied() {
             record.retired.push(Retired { named: Named { blob, part: Part::Segment }, seconds });
         }
         if let Some(base) = base {
@@ -153,7 +157,7 @@ impl Inner {
     /// and the record lists all that its own names.
     async fn delete_own(&self, base: &Current, record: &mut Record) -> Result<()> {
         let old = &base.record;
-        if old.shared || record.shared {
+        if (old.shared || record.shared) && !mutation::is(Mutation::B10Shared) {
             return Ok(());
         }
         let (Some(before), Some(after)) = (named_inline(old), named_inline(record)) else {
@@ -238,7 +242,9 @@ pub(crate) fn successor(
             record.shared = old.shared && (old.names_blobs() || !old.retired.is_empty());
             record.retired.clone_from(&old.retired);
             let seconds = store.retired_at(Some(base));
-            let named = all_named(old).into_iter().map(|named| Retired { named, seconds });
+            let dropped = all_named(old).into_iter();
+            let dropped = dropped.filter(|_| !mutation::is(Mutation::B07Retired));
+            let named = dropped.map(|named| Retired { named, seconds });
             record.retired.extend(named);
             if !old.gone {
                 record.created = old.created;

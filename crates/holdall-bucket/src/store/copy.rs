@@ -13,6 +13,7 @@ use super::read::{Known, Object};
 use super::tree::{AtHand, fetch_nodes, is_missing};
 use super::version::ObjectVersion;
 use super::write::Written;
+use crate::mutation::{self, Mutation};
 use crate::format::{EMBEDDED, IntentKind, Named, Record, alias_of, byte_of};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -89,9 +90,11 @@ impl Inner {
         }
         operation.announce_as(self, to, IntentKind::Share, shared).await?;
         for (target, source) in sources {
-            let still = if source.record.shared {
+            let still = if source.record.shared && mutation::is(Mutation::B06Reread) {
+                true
+            } else if source.record.shared {
                 self.read(target).await?.is_some_and(|now| now.tag == source.tag)
-            } else if source.record.names_blobs() {
+            } else if source.record.names_blobs() && !mutation::is(Mutation::B06Flag) {
                 let record = Record { shared: true, ..Record::clone(&source.record) };
                 let written = self.write(target, Some(source), record, None).await?;
                 matches!(written, Written::Done(_))

@@ -155,6 +155,13 @@ impl Splices {
     ) -> Result<Vec<Slice>> {
         let mut slices = Vec::new();
         for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.len() > 0) {
+            // What an attempt sent before is there, and is to be named.
+            if let Some(sent) = self.sent.get(&(edit, at)) {
+                let blobs = &mut draft.blobs;
+                let run = |b: &BlobRef| Slice::run(reference(blobs.alias(*b), 0), b.len);
+                slices.extend(sent.iter().map(run));
+                continue;
+            }
             match piece {
                 Piece::Zeros(len) => slices.push(Slice::zeros(*len)),
                 Piece::Blob(blob, from, len) => {
@@ -165,12 +172,6 @@ impl Splices {
                     slices.push(draft.embed(bytes));
                 }
                 Piece::Bytes(bytes) => {
-                    if let Some(sent) = self.sent.get(&(edit, at)) {
-                        let blobs = &mut draft.blobs;
-                        let run = |b: &BlobRef| Slice::run(reference(blobs.alias(*b), 0), b.len);
-                        slices.extend(sent.iter().map(run));
-                        continue;
-                    }
                     let own = draft.write_segments(store, &self.target, bytes).await?;
                     let sent = own.iter().filter_map(|s| draft.blobs.get(alias_of(s.reference)));
                     self.sent.insert((edit, at), sent.collect());

@@ -5,6 +5,7 @@
 
 use super::inner::{Inner, Target};
 use crate::backend::{Put, Tag};
+use crate::mutation::{self, Mutation};
 use crate::format::{
     BlobId, BlobKind, BlobRef, Id, Intent, IntentKind, IntentState, Named, keys,
 };
@@ -77,6 +78,7 @@ impl Operation {
     /// [`Error::Conflict`] if a collector closed the operation; those of the backend.
     pub(crate) async fn announce(&mut self, store: &Inner, target: &Target) -> Result<()> {
         match &self.intent {
+            None if mutation::is(Mutation::B03Intent) => Ok(()),
             None => self.announce_as(store, target, IntentKind::Write, Vec::new()).await,
             Some((_, written)) if store.environment.now().saturating_sub(*written) > RENEW => {
                 self.renew(store, target).await
@@ -145,7 +147,7 @@ impl Operation {
     }
 
     async fn check_own(&mut self, store: &Inner, target: &Target) -> Result<()> {
-        if self.intent.is_some() && self.stale {
+        if self.intent.is_some() && self.stale && !mutation::is(Mutation::B05Open) {
             self.open_intent(store).await?.ok_or_else(|| closed(target))?;
             self.stale = false;
         }
@@ -160,7 +162,12 @@ impl Operation {
         Ok(BlobId { operation: self.id, number })
     }
 
-    /// Writes a list of retired blobs. The list of an attempt before is of no use any more.
+    /// Notes that another attempt begins: the list of the one before is of no use any more.
+    pub(crate) fn begin_attempt(&mut self) {
+        self.unused.extend(self.list.take());
+    }
+
+    /// Writes a list of retired blobs.
     ///
     /// # Errors
     /// As [`Operation::announce`].
@@ -174,7 +181,7 @@ impl Operation {
         writer.announce(store, target).await?;
         let id = writer.next_blob()?;
         let list = store.write_blob(id, BlobKind::List, payload).await?;
-        self.unused.extend(self.list.replace(list));
+        self.list = Some(list);
         Ok(list)
     }
 
@@ -188,7 +195,7 @@ impl Operation {
     /// Removes the intent of an operation that succeeded. A failure does no harm:
     /// the next cycle removes it. The intent of what is shared stays for a collector to resolve.
     pub(crate) async fn end(&self, store: &Inner) {
-        let own = Some(self).filter(|own| own.writes);
+        let own = Some(self).filter(|own| own.writes || mutation::is(Mutation::B08Share));
         for operation in [own, self.writer.as_deref()].into_iter().flatten() {
             if operation.intent.is_some() {
                 let removed = store.backend.delete(&keys::intent(operation.id)).await;

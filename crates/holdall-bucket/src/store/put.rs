@@ -7,6 +7,7 @@ use super::inner::{Current, Inner, TOGETHER, Target};
 use super::operation::Operation;
 use super::tree::Draft;
 use super::version::ObjectVersion;
+use crate::mutation::{self, Mutation};
 use crate::format::{BlobKind, BlobRef, Blobs, EMBEDDED, Record, reference};
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -257,6 +258,7 @@ impl Writer {
         let base = async {
             match known.await? {
                 Some(base) => Ok(Some(base)),
+                None if mutation::is(Mutation::B04Absent) => Ok(None),
                 None => self.store.placeholder(&self.target).await,
             }
         };

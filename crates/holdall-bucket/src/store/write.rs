@@ -6,6 +6,7 @@
 
 use super::inner::{Current, Inner, TRIES, Target};
 use crate::backend::Put;
+use crate::mutation::{self, Mutation};
 use crate::format::{Id, MAX_RECENT, Record};
 use holdall::{Error, Result};
 use std::sync::Arc;
@@ -72,7 +73,11 @@ impl Write<'_> {
         for attempt in 0..TRIES {
             // A create that is sent again must not be taken for the first one.
             if attempt == 0 || base_tag.is_none() {
-                record.nonce = self.store.draw()?;
+                record.nonce = if mutation::is(Mutation::B01Nonce) {
+                    Id::default()
+                } else {
+                    self.store.draw()?
+                };
                 self.nonces.push(record.nonce);
             }
             let stored = record.encode()?;
@@ -102,14 +107,19 @@ impl Write<'_> {
         let record = current.as_ref().map(|current| &current.record);
         let own = |record: &Arc<Record>| {
             let again = self.base.is_none() && record.incarnation == self.incarnation;
-            let remembered = self.operation.is_some_and(|own| record.remembers(own));
+            let remembered = !mutation::is(Mutation::B02Recent)
+                && self.operation.is_some_and(|own| record.remembers(own));
+            if mutation::is(Mutation::B02Own) {
+                return false;
+            }
             self.nonces.contains(&record.nonce) || again || remembered
         };
         if record.is_some_and(own) {
             return Ok(current.map_or(Written::Lost(None), Written::Done));
         }
         self.pending = false;
-        if self.operation.is_none() || self.surely_lost(record.map(|record| &**record)) {
+        let trusting = mutation::is(Mutation::B02Unknown);
+        if trusting || self.operation.is_none() || self.surely_lost(record.map(|record| &**record)) {
             return Ok(Written::Lost(current));
         }
         self.pending = true;

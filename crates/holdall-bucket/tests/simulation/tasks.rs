@@ -59,11 +59,20 @@ fn bytes(rng: &mut SmallRng, most: usize) -> Bytes {
 }
 
 impl Task {
-    /// Draws one.
-    pub fn draw(rng: &mut SmallRng) -> Self {
+    /// Draws one. A profile prefers some: all alike, copies and cycles, or edits with few cycles.
+    pub fn draw(rng: &mut SmallRng, profile: u64) -> Self {
         let (a, b) = (rng.random_range(0..NAMES.len()), rng.random_range(0..NAMES.len()));
         let c = rng.random_range(0..NAMES.len());
-        match rng.random_range(0..100) {
+        let kind = match profile {
+            1 if rng.random_bool(0.8) => [15, 60, 60, 60, 77, 77, 83, 94, 94][rng.random_range(0..9)],
+            2 => match rng.random_range(0..100) {
+                // A cycle now and then, when much has changed.
+                98.. => 94,
+                kind => kind % 92,
+            },
+            _ => rng.random_range(0..100),
+        };
+        match kind {
             0..8 => Self::Put(a, bytes(rng, 64), PutMode::Overwrite),
             8..10 => Self::Put(a, bytes(rng, 200), PutMode::Create),
             10..22 => Self::Put(a, bytes(rng, 1500), PutMode::Overwrite),

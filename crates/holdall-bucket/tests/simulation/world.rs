@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::channel::oneshot;
 use holdall::{Error, Result};
 use holdall_bucket::backend::{Backend, Features, Found, Got, Listed, Page, Put, Tag};
-use holdall_bucket::format::Id;
+use holdall_bucket::format::{Id, Intent, IntentState, keys};
 use holdall_bucket::store::Environment;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -57,6 +57,10 @@ pub struct World {
     /// Intents that there ever were: no request takes effect so late that one is made again.
     intents: BTreeSet<String>,
     pub steps: u64,
+    /// Milliseconds that passed beside steps.
+    skipped: u64,
+    /// Blobs that were written where their operation was closed already: only a full cycle finds them.
+    pub strays: BTreeSet<String>,
     /// Which task drew a number.
     pub drawn: HashMap<Id, usize>,
     pub checker: Checker,
@@ -74,7 +78,7 @@ pub fn lock(world: &Shared) -> MutexGuard<'_, World> {
 }
 
 /// Milliseconds that a step takes.
-const STEP: u64 = 700;
+const STEP: u64 = 20_000;
 
 impl World {
     pub fn new(seed: u64) -> Self {
@@ -85,6 +89,8 @@ impl World {
             late: Vec::new(),
             intents: BTreeSet::new(),
             steps: 0,
+            skipped: 0,
+            strays: BTreeSet::new(),
             drawn: HashMap::new(),
             checker: Checker::default(),
             faults: 60,
@@ -95,11 +101,16 @@ impl World {
 
     /// The time in milliseconds since 1970 UTC.
     pub fn millis(&self) -> u64 {
-        1_700_000_000_000 + self.steps * STEP
+        1_700_000_000_000 + self.steps * STEP + self.skipped
+    }
+
+    /// Lets time pass.
+    pub fn skip(&mut self, millis: u64) {
+        self.skipped += millis;
     }
 
     pub fn note(&mut self, what: impl FnOnce() -> String) {
-        if self.trace.len() == 400 {
+        if self.trace.len() == 20_000 {
             self.trace.pop_front();
         }
         let line = format!("{:6} {}", self.steps, what());
@@ -212,6 +223,9 @@ impl World {
             }
             Request::PutNew(key, bytes) => {
                 let found = self.found(bytes);
+                if !self.is_open(&key) {
+                    self.strays.insert(key.clone());
+                }
                 self.keys.insert(key, found);
                 Answer::Done(true)
             }
@@ -234,6 +248,14 @@ impl World {
             }
             Request::Sleep => Answer::Done(true),
         }
+    }
+
+    /// Whether the operation of a blob has an open intent.
+    fn is_open(&self, blob: &str) -> bool {
+        let intent = keys::parse_blob(blob).map(|id| keys::intent(id.operation));
+        let found = intent.and_then(|key| self.keys.get(&key));
+        let intent = found.map(|found| Intent::decode(&found.bytes, blob));
+        matches!(intent, Some(Ok(Intent { state: IntentState::Open, .. })))
     }
 
     fn put_if(&mut self, key: String, expected: Option<Tag>, bytes: Bytes) -> Put {
