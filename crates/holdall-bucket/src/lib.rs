@@ -34,9 +34,11 @@
 //! | `backups/NAME.json` | the parts of a whole backup; written last, and never over another |
 
 mod access;
+mod address;
 pub mod backend;
 mod backups;
 pub mod format;
+mod refusal;
 
 pub use access::Access;
 pub use backups::{

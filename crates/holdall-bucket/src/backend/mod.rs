@@ -4,9 +4,13 @@
 //! [`conformance`] tells whether another implementation does what is asked of it.
 
 pub mod conformance;
+mod faulty;
 mod memory;
+mod s3;
 
+pub use faulty::{Faults, Faulty};
 pub use memory::Memory;
+pub use s3::{Quoting, S3};
 
 use async_trait::async_trait;
 use bytes::Bytes;
