@@ -38,6 +38,7 @@ mod address;
 pub mod backend;
 mod backups;
 pub mod format;
+mod probe;
 mod refusal;
 
 pub use access::Access;
@@ -45,3 +46,4 @@ pub use backups::{
     BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Listed, Pruned, Settings, Which, follow,
     is_bucket,
 };
+pub use probe::{Check, ProbeReport, Progress, probe, probe_s3};
