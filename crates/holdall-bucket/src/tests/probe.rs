@@ -214,9 +214,12 @@ impl Backend for Liar {
         self.list_wrongly(&mut page, after, prefix);
         let mut old = self.old.lock().unwrap();
         let before = old.0.replace(page.clone()).unwrap_or_default();
+        let same = before.keys.first().is_some_and(|listed| listed.key.starts_with(prefix));
         match self.lie {
             Lie::ListingsAreLate => page = before,
-            Lie::ListingsShowDeleted if page.keys.len() < before.keys.len() => page = before,
+            Lie::ListingsShowDeleted if same && page.keys.len() < before.keys.len() => {
+                page = before;
+            }
             _ => {}
         }
         Ok(page)
@@ -289,9 +292,9 @@ fn every_lie_is_found() {
         (Lie::ListingsUnordered, "not in order"),
         (Lie::ListingsBySegment, "by the prefix a is not right"),
         (Lie::ListingsBeginAnew, "does not end"),
-        (Lie::ListingsIncludeStart, "not all in order"),
+        (Lie::ListingsIncludeStart, "does not end"),
         (Lie::ListingsEndEarly, "in pages of 1 is not all in order"),
-        (Lie::FoldersTwice, "each once"),
+        (Lie::FoldersTwice, "longer than was asked for"),
     ] {
         let (report, _) = probed(lie);
         let e = report.err().map(|e| e.to_string()).unwrap_or_default();
