@@ -10,8 +10,13 @@ use bytes::Bytes;
 use futures::future::join_all;
 use holdall_bucket::backend::{Backend, Faults, Faulty, Got, Memory, Put, S3, conformance};
 use holdall_bucket::{Access, Check, ProbeReport, probe, probe_s3};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+/// Clients that change one key, and how often each does.
+const CLIENTS: u32 = 8;
+const APPENDS: u32 = 25;
 /// Requests one after another of a measurement.
 const REQUESTS: u32 = 200;
 /// Requests at once of a measurement.
@@ -57,11 +62,52 @@ fn the_server_that_the_environment_names_conforms() {
         let (s3, report) = probe_s3(s3, "", &mut |check| show(check)).await.unwrap();
         summary(&report);
         let prefix = format!("test/{:016x}/", getrandom::u64().unwrap());
+        // One after another a deletion is right, if it ever is.
+        let s3 = s3.with_delete_if(report.delete_if);
         conformance::check(&s3, &prefix).await.unwrap();
         let page = s3.list("probe/", None, false, 10).await.unwrap();
         assert!(page.keys.is_empty(), "the probe left {:?}", page.keys);
+        appended(&s3, &format!("{prefix}n/appended!")).await;
         speed(&s3, &prefix).await;
     });
+}
+
+/// Several append to one key, each as often; nothing may be lost, and nothing be there twice. As a store
+/// does, a look tells what became of a write of which nothing is known.
+async fn appended(s3: &S3, key: &str) {
+    let first = s3.put_if(key, None, Bytes::from_static(b"begun")).await.unwrap();
+    assert!(matches!(first, Put::Done(_)), "{first:?}");
+    let (refused, unknown) = (AtomicU32::new(0), AtomicU32::new(0));
+    let started = Instant::now();
+    let append = async |line: String| {
+        loop {
+            let Got::Found(found) = s3.get(key, None, None).await.unwrap() else { continue };
+            let text = String::from_utf8(found.bytes.to_vec()).unwrap();
+            if text.lines().any(|there| there == line) {
+                break;
+            }
+            let bytes = Bytes::from(format!("{text}\n{line}"));
+            match s3.put_if(key, Some(&found.tag), bytes).await.unwrap() {
+                Put::Done(_) => break,
+                Put::NotDone => refused.fetch_add(1, Relaxed),
+                Put::Unknown(_) => unknown.fetch_add(1, Relaxed),
+            };
+            tokio::time::sleep(Duration::from_millis(getrandom::u64().unwrap() % 20)).await;
+        }
+    };
+    let client = async |client: u32| {
+        for n in 0..APPENDS {
+            append(format!("{client}-{n}")).await;
+        }
+    };
+    join_all((0..CLIENTS).map(client)).await;
+    let took = started.elapsed();
+    let Got::Found(found) = s3.get(key, None, None).await.unwrap() else { unreachable!() };
+    let text = String::from_utf8(found.bytes.to_vec()).unwrap();
+    let lines: BTreeSet<&str> = text.lines().collect();
+    assert_eq!((text.lines().count(), lines.len()), (201, 201), "{text}");
+    println!("200 appends by 8 clients: {took:.1?}, {refused:?} refused, {unknown:?} unknown");
+    s3.delete(key).await.unwrap();
 }
 
 fn show(check: &Check) {

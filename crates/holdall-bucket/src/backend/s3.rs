@@ -99,7 +99,8 @@ impl S3 {
         Self { quoting, ..self }
     }
 
-    /// The same, where the server is known to heed the tag of a deletion, or not to.
+    /// The same, where the server is known to heed the tag of a deletion, or not to. AWS says it does; others
+    /// look first and then delete, which loses what was written between.
     pub fn with_delete_if(self, delete_if: bool) -> Self {
         Self { delete_if, ..self }
     }

@@ -6,13 +6,19 @@
 use super::{Run, fails, require};
 use crate::backend::{Backend, Found, Put, Tag};
 use bytes::Bytes;
-use futures::future::{join, join_all};
+use futures::future::{join, join_all, poll_fn};
 use holdall::Result;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 /// Requests of a round.
 pub(super) const AT_ONCE: usize = 4;
 /// Rounds.
 const ROUNDS: usize = 16;
+/// Rounds of a deletion and a replacement.
+const DELETE_ROUNDS: usize = 80;
+/// Steps by which a deletion is moved, of the time that a write takes.
+const STEPS: u32 = 8;
 /// Rounds that must have a winner; servers may refuse all that meet.
 const DECIDED: usize = ROUNDS / 2;
 
@@ -65,8 +71,8 @@ impl Run<'_> {
         }
     }
 
-    /// Deletions by a wrong tag and the right one; rounds of deletions and replacements. What it finds
-    /// is why deletions by tag are not to be used.
+    /// Deletions by a wrong tag and the right one; rounds of a deletion and a replacement. What it finds is
+    /// why deletions by tag are not to be used.
     pub(super) async fn delete_by_tag(&self) -> Result<Option<String>> {
         if !self.backend.features().delete_if {
             return Ok(Some("not offered".into()));
@@ -91,40 +97,82 @@ impl Run<'_> {
         if !deleted || self.get(&key).await?.is_some() {
             return Ok(Some("does not delete by the right tag".into()));
         }
-        for round in 0..ROUNDS {
-            let key = self.key(&format!("n/deletes/{round}!"));
-            if !self.delete_race(&key, round % 2 == 0).await? {
-                return Ok(Some("deletes what was replaced meanwhile".into()));
-            }
+        if !self.delete_races().await? {
+            return Ok(Some("deletes what was replaced meanwhile".into()));
         }
         Ok(None)
     }
 
-    /// A round of two deletions and two replacements. Whether they leave what one order would.
-    async fn delete_race(&self, key: &str, deletes_first: bool) -> Result<bool> {
-        let tag = self.made(key, &self.fresh("race")).await?;
-        let texts: Vec<Bytes> = (0..AT_ONCE / 2).map(|_| self.fresh("race")).collect();
-        let puts = texts.iter().map(|text| self.backend.put_if(key, Some(&tag), text.clone()));
-        let deletes = texts.iter().map(|_| self.backend.delete_if(key, &tag));
-        let (puts, deletes) = (join_all(puts), join_all(deletes));
-        let (puts, deletes) = if deletes_first {
-            let (deletes, puts) = join(deletes, puts).await;
-            (puts, deletes)
-        } else {
-            join(puts, deletes).await
-        };
-        let puts = puts.into_iter().collect::<Result<Vec<Put>>>()?;
-        let deleted = deletes.into_iter().collect::<Result<Vec<bool>>>()?.contains(&true);
-        let now = self.all_read(key).await?.map(|found| found.bytes);
-        let done = won(&texts, &puts);
-        let unknown = puts.iter().any(|put| matches!(put, Put::Unknown(_)));
-        Ok(match (done.as_slice(), now) {
-            ([done], Some(now)) => **done == now && !deleted,
-            ([], Some(now)) => unknown || (!deleted && !texts.contains(&now)),
-            ([], None) => true,
-            _ => false,
-        })
+    /// Rounds of a deletion and a replacement. Servers that look at the tag and then delete are found if
+    /// the replacement comes between, so the deletion is sent later after each that came first, and
+    /// earlier after each that did not: both soon meet. Whether all went well.
+    async fn delete_races(&self) -> Result<bool> {
+        let key = self.key("n/deletes!");
+        let started = Instant::now();
+        let mut tag = Some(self.made(&key, &self.fresh("race")).await?);
+        let (mut delay, mut step) = (Duration::ZERO, started.elapsed() / STEPS);
+        for round in 0..DELETE_ROUNDS {
+            let now = match tag {
+                Some(tag) => tag,
+                None => self.made(&key, &self.fresh("race")).await?,
+            };
+            let Some(left) = self.delete_race(&key, &now, round % 2 == 0, delay).await? else {
+                return Ok(false);
+            };
+            delay = if left.is_none() { delay + step } else { delay.saturating_sub(step) };
+            tag = left;
+            // Finer steps where both met.
+            step = step * 31 / 32;
+        }
+        Ok(true)
     }
+
+    /// A round: the tag that is left, if any. `None` if what is left is not what one order would leave.
+    async fn delete_race(
+        &self,
+        key: &str,
+        tag: &Tag,
+        delete_first: bool,
+        delay: Duration,
+    ) -> Result<Option<Option<Tag>>> {
+        let text = self.fresh("race");
+        let put = self.backend.put_if(key, Some(tag), text.clone());
+        let delete = async {
+            pause(delay).await;
+            self.backend.delete_if(key, tag).await
+        };
+        let (put, deleted) = if delete_first {
+            let (deleted, put) = join(delete, put).await;
+            (put?, deleted?)
+        } else {
+            let (put, deleted) = join(put, delete).await;
+            (put?, deleted?)
+        };
+        let Some(left) = self.get(key).await? else {
+            return Ok((!matches!(put, Put::Done(_))).then_some(None));
+        };
+        let replaced = left.bytes == text;
+        let right = match put {
+            Put::Done(_) => replaced,
+            // Both may be refused where they meet.
+            Put::NotDone => !replaced,
+            Put::Unknown(_) => true,
+        };
+        Ok((right && !deleted).then_some(Some(left.tag)))
+    }
+}
+
+/// Lets others go on for a while. Without timers, which belong to an executor; for milliseconds.
+async fn pause(time: Duration) {
+    let started = Instant::now();
+    poll_fn(|context| {
+        if started.elapsed() >= time {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// What those wrote who were told that they won.
