@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// How often a client sends a request that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tries {
-    /// Once: whoever asked decides, with what it reads.
+    /// Once: the caller decides, by what it reads.
     Once,
     /// Some times, for a minute.
     Several,

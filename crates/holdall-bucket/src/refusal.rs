@@ -66,8 +66,8 @@ pub(crate) fn told(e: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Whether a conditional request that failed so surely had no effect, and would be refused again.
-/// Where that is not clear it is not.
+/// Whether a conditional request that failed so surely had no effect, and would be refused again;
+/// in doubt it is not so.
 pub(crate) fn for_good(e: &object_store::Error) -> bool {
     use object_store::Error as E;
     match e {

@@ -1,6 +1,6 @@
 //! Whether a backend does what a bucket store asks of it.
 //!
-//! Owns: [`check`], which whoever implements [`Backend`] runs in a test of his own. It does not race;
+//! Owns: [`check`], which each implementation of [`Backend`] runs in a test. It does not race;
 //! the probe of a store does.
 
 use super::{Backend, Got, Put};

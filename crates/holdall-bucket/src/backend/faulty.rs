@@ -44,7 +44,7 @@ impl Faults {
     pub const HARMLESS: Self = Self { cut: 500, late: 500, ..Self::NONE };
 }
 
-/// What waits: given a random number, by which it may be told how long.
+/// What waits: given a random number, from which it may take how long.
 pub type Wait = Box<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// A backend with faults. Where all requests come in the same order, a seed gives the same faults.

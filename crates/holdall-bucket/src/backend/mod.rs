@@ -1,7 +1,7 @@
 //! What a bucket store asks of a server: seven methods.
 //!
 //! Owns: [`Backend`] and its answers. [`Memory`] keeps a bucket in memory; `S3` speaks to a server.
-//! [`conformance`] tells whether another implementation does what is asked of it.
+//! [`conformance`] returns whether another implementation does what is asked of it.
 
 pub mod conformance;
 mod faulty;

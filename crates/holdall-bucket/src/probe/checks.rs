@@ -10,7 +10,7 @@ impl Run<'_> {
     /// Creating: once, and again after a deletion.
     pub(super) async fn create(&self) -> Result<Option<String>> {
         let key = self.key("n/create!");
-        self.holds(&key, None, "where nothing was written").await?;
+        self.holds(&key, None, "before anything was written").await?;
         let first = self.fresh("create");
         self.made(&key, &first).await?;
         let found = self.holds(&key, Some(&first), "after a create").await?;

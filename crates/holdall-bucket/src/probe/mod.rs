@@ -82,7 +82,7 @@ pub async fn probe(
 /// Finds out how a server wants its tags, and then as [`probe`]. Gives it back with what was found set.
 ///
 /// [`S3::with_delete_if`] stays as it was, unless deletions are found not to heed the tag. Races show
-/// some servers only now and then that look at the tag first and then delete, so whoever offers it has
+/// some servers only now and then that look at the tag first and then delete, so a caller who offers it has
 /// to know the server.
 ///
 /// # Errors
@@ -205,7 +205,7 @@ impl Run<'_> {
         match self.backend.get(key, None, None).await? {
             Got::Found(found) => Ok(Some(found)),
             Got::Absent => Ok(None),
-            Got::Same => Err(fails("a key is said to be the same as none")),
+            Got::Same => Err(fails("a read without a tag says that the key has it")),
         }
     }
 
