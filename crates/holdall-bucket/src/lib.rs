@@ -34,12 +34,15 @@
 //! | `backups/NAME.json` | the parts of a whole backup; written last, and never over another |
 
 mod access;
+mod address;
 pub mod backend;
 mod backups;
 mod collect;
 pub mod format;
 #[doc(hidden)]
 pub mod mutation;
+mod probe;
+mod refusal;
 pub mod store;
 
 pub use access::Access;
@@ -48,4 +51,5 @@ pub use backups::{
     is_bucket,
 };
 pub use collect::{CollectOptions, Collected};
+pub use probe::{Check, ProbeReport, Progress, probe, probe_s3};
 pub use store::{BucketStore, Splice};

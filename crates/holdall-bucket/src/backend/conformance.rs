@@ -1,6 +1,6 @@
 //! Whether a backend does what a bucket store asks of it.
 //!
-//! Owns: [`check`], which whoever implements [`Backend`] runs in a test of his own. It does not race;
+//! Owns: [`check`], which each implementation of [`Backend`] runs in a test. It does not race;
 //! the probe of a store does.
 
 use super::{Backend, Got, Put};
@@ -72,7 +72,7 @@ async fn conditions(backend: &dyn Backend, prefix: &str) -> Result<()> {
     let Got::Found(found) = backend.get(&key, None, None).await? else {
         return require(false, "what was replaced is found");
     };
-    require(found.bytes == &b"3"[..] && found.tag == second, "a refused write changes nothing")?;
+    require(found.bytes == b"3"[..] && found.tag == second, "a refused write changes nothing")?;
     let absent = format!("{key}x");
     let never = backend.put_if(&absent, Some(&first), Bytes::from_static(b"5")).await?;
     require(!matches!(never, Put::Done(_)), "what is absent has no tag")?;

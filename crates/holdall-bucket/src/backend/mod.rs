@@ -1,12 +1,16 @@
 //! What a bucket store asks of a server: seven methods.
 //!
 //! Owns: [`Backend`] and its answers. [`Memory`] keeps a bucket in memory; `S3` speaks to a server.
-//! [`conformance`] tells whether another implementation does what is asked of it.
+//! [`conformance`] returns whether another implementation does what is asked of it.
 
 pub mod conformance;
+mod faulty;
 mod memory;
+mod s3;
 
+pub use faulty::{Faults, Faulty};
 pub use memory::Memory;
+pub use s3::{Quoting, S3};
 
 use async_trait::async_trait;
 use bytes::Bytes;

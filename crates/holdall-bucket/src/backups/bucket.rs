@@ -1,33 +1,20 @@
 //! A place in a bucket, and what is asked of it.
 //!
-//! Owns: [`Bucket`]; what a server's refusal means. All calls wait; the requests run on threads of the
-//! place.
+//! Owns: [`Bucket`]. All calls wait; the requests run on threads of the place.
 
-use crate::access::Access;
 use super::place::{self, BACKUPS, FIRST, First, VERSION};
+use crate::access::Access;
+use crate::refusal::{names_bucket, refused};
 use bytes::Bytes;
 use futures::TryStreamExt;
 use holdall::{BackupId, Error, Result};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 use tokio::runtime::{Builder, Runtime};
 
 /// Threads that speak to the server.
 const THREADS: usize = 2;
-/// Most of a server's answer in an error, in characters.
-const MOST_TOLD: usize = 300;
-
-/// What servers and directories say that have no room.
-const FULL: [&str; 6] = [
-    "507 ",
-    "QuotaExceeded",
-    "StorageFull",
-    "InsufficientStorage",
-    "No space left",
-    "File too large",
-];
 
 /// A place of backups: a prefix in a bucket, or a directory.
 #[derive(Debug)]
@@ -252,48 +239,4 @@ impl Client {
 pub(crate) fn json(what: &impl serde::Serialize) -> Result<Bytes> {
     let text = serde_json::to_vec_pretty(what);
     text.map(Bytes::from).map_err(|e| Error::Invalid(format!("a text for a bucket: {e}")))
-}
-
-/// Whether it is the bucket that was not found.
-fn names_bucket(source: &(dyn std::error::Error + 'static)) -> bool {
-    source.to_string().contains("NoSuchBucket")
-}
-
-/// What a server's refusal means.
-fn refused(action: &str, e: object_store::Error) -> Error {
-    use object_store::Error as E;
-    let text = told(&e);
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let said = format!("{action}: {text}");
-    match &e {
-        _ if has(&["NoSuchBucket"]) => Error::NotFound(format!("the bucket: {said}")),
-        _ if has(&FULL) => Error::Full(said),
-        E::NotFound { .. } => Error::NotFound(said),
-        E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
-            Error::Invalid(format!("the server refuses these credentials: {said}"))
-        }
-        _ => {
-            let source = std::io::Error::new(ErrorKind::NotConnected, text);
-            Error::Io { action: action.to_owned(), source }
-        }
-    }
-}
-
-/// What happened, with its causes, in one line.
-fn told(e: &object_store::Error) -> String {
-    let mut text = e.to_string();
-    let mut cause = std::error::Error::source(e);
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    let line: Vec<&str> = text.split_whitespace().collect();
-    let line = line.join(" ");
-    match line.char_indices().nth(MOST_TOLD) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line,
-    }
 }

@@ -69,7 +69,9 @@ pub fn prefix(collection: &str, prefix: &str) -> String {
 fn escape_into(key: &mut String, text: &str, slash: bool) {
     let start = key.len();
     for c in text.chars() {
-        let plain = c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '~' | '.') || !c.is_ascii();
+        // XML, in which listings come, lacks the last two characters of the first plane.
+        let wide = !c.is_ascii() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+        let plain = c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '~' | '.') || wide;
         debug_assert!(slash || c != '/', "a component has no slash");
         if plain && !(c == '.' && key.len() == start) && !c.is_control() {
             key.push(c);

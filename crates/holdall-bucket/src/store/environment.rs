@@ -37,7 +37,7 @@ impl Environment for Machine {
     fn draw(&self) -> Result<Id> {
         let mut bytes = [0; Id::BYTES];
         getrandom::fill(&mut bytes)
-            .map_err(|e| Error::io("drawing random bytes", std::io::Error::other(e.to_string())))?;
+            .map_err(|e| Error::io("drawing random bytes", e.into()))?;
         Ok(Id(bytes))
     }
 
