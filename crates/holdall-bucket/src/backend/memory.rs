@@ -30,7 +30,11 @@ impl Memory {
 }
 
 /// The answer to a read of what a key holds.
-pub(crate) fn answer(found: Option<&Found>, range: Option<Range<u64>>, unless: Option<&Tag>) -> Got {
+pub(crate) fn answer(
+    found: Option<&Found>,
+    range: Option<Range<u64>>,
+    unless: Option<&Tag>,
+) -> Got {
     let Some(found) = found else { return Got::Absent };
     if Some(&found.tag) == unless {
         return Got::Same;
@@ -50,13 +54,15 @@ pub(crate) fn page(
     limit: usize,
 ) -> Page {
     let mut page = Page::default();
-    let from = after.filter(|after| *after >= prefix).map_or(Bound::Included(prefix), Bound::Excluded);
+    let from =
+        after.filter(|after| *after >= prefix).map_or(Bound::Included(prefix), Bound::Excluded);
     let mut last: Option<String> = None;
     for (key, found) in keys.range::<str, _>((from, Bound::Unbounded)) {
         let Some(rest) = key.strip_prefix(prefix) else { break };
         let folder = rest.find('/').filter(|_| folders).map(|at| &key[..=prefix.len() + at]);
         // What is behind a folder that was shown belongs to it.
-        if folder.is_some_and(|f| last.as_deref() == Some(f) || after.is_some_and(|a| a.starts_with(f)))
+        if folder
+            .is_some_and(|f| last.as_deref() == Some(f) || after.is_some_and(|a| a.starts_with(f)))
         {
             continue;
         }

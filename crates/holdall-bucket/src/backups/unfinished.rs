@@ -92,8 +92,8 @@ fn joined(found: Vec<(Covers, u64)>) -> (Vec<Part>, Reached, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::parts::LAST;
+    use super::*;
 
     #[test]
     fn parts_join_where_they_meet() {

@@ -4,13 +4,13 @@
 //! shows the operation, that succeeded. If not, the target is written again as it is, with a new nonce:
 //! a write that was begun before finds another tag and loses, one begun later sees the intent.
 
+use super::Collected;
 use super::cycle::Cycle;
 use super::reach::{Absent, live, reach};
 use super::walk::Walk;
-use super::Collected;
 use crate::backend::Tag;
-use crate::mutation::{self, Mutation};
 use crate::format::{Id, Intent, IntentKind, IntentState, Named, Record, keys};
+use crate::mutation::{self, Mutation};
 use crate::store::{Inner, Target, Written, write_intent};
 use holdall::Result;
 use std::collections::BTreeSet;
@@ -85,7 +85,9 @@ async fn close_one(
     let Some(tag) = condemned else { return Ok(()) };
     let fate = match intent.kind {
         IntentKind::Hold => Fate::Fenced,
-        kind => fence(store, operation, &Target::new(&intent.collection, &intent.name)?, kind).await?,
+        kind => {
+            fence(store, operation, &Target::new(&intent.collection, &intent.name)?, kind).await?
+        }
     };
     match (intent.kind, fate) {
         (_, Fate::Undecided) => {}

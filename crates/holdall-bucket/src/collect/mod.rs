@@ -12,8 +12,8 @@ mod retired;
 mod walk;
 
 use crate::backend::Listed;
-use crate::mutation::{self, Mutation};
 use crate::format::{BlobId, Class, Named, keys};
+use crate::mutation::{self, Mutation};
 use crate::store::{BucketStore, Current, Inner, Target, together};
 use cycle::Cycle;
 use holdall::{Error, Result};
@@ -135,7 +135,8 @@ async fn sweep(
                 Class::Small | Class::Blobs => {}
                 Class::Retired | Class::Shared | Class::GoneRetired => targets.push(target),
                 Class::Gone => {
-                    if cycle.is_old(store, listed.date / 1000) && !closed.busy.contains(&listed.key) {
+                    if cycle.is_old(store, listed.date / 1000) && !closed.busy.contains(&listed.key)
+                    {
                         remove_gone(store, listed, options, report).await?;
                     }
                 }

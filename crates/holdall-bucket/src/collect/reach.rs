@@ -58,7 +58,8 @@ pub(crate) async fn reach(store: &Inner, named: &[Named], absent: Absent) -> Res
         for named in open.drain(..) {
             let leaf = !matches!(named.part, Part::Tree(_) | Part::List);
             let known = reached.get(&named.blob.id).copied();
-            let place = Place { depth, leaf: leaf && known.is_none_or(|k| k.leaf), blob: named.blob };
+            let place =
+                Place { depth, leaf: leaf && known.is_none_or(|k| k.leaf), blob: named.blob };
             reached.insert(named.blob.id, place);
             // Once more if it lies deeper than it seemed, or was seen alone only.
             if !leaf && known.is_none_or(|known| known.leaf || known.depth < depth) {

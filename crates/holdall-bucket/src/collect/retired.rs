@@ -4,8 +4,8 @@
 use super::cycle::Cycle;
 use super::reach::{Absent, Place, Reached, live, reach};
 use super::{Collected, delete_blobs};
-use crate::mutation::{self, Mutation};
 use crate::format::{BlobId, Named, Record, Retired};
+use crate::mutation::{self, Mutation};
 use crate::store::{Current, Inner, Target, Written};
 use holdall::Result;
 use std::collections::BTreeSet;

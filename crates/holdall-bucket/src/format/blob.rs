@@ -79,7 +79,11 @@ impl Stretch {
     /// The units of `blob` that hold the payload bytes `range`, which lie inside it.
     pub fn around(blob: BlobRef, range: Range<u64>) -> Self {
         let units = blob.len.div_ceil(UNIT);
-        Self { blob, first: (range.start / UNIT).min(units), end: range.end.div_ceil(UNIT).min(units) }
+        Self {
+            blob,
+            first: (range.start / UNIT).min(units),
+            end: range.end.div_ceil(UNIT).min(units),
+        }
     }
 
     /// All of a blob.
@@ -141,7 +145,9 @@ impl Header {
             return Err(damaged(&place, "no header of a blob"));
         }
         if header[4] != FORMAT || header[6..8] != [0; 2] {
-            return Err(holdall::Error::Unsupported { detail: format!("{place} is of format {}", header[4]) });
+            return Err(holdall::Error::Unsupported {
+                detail: format!("{place} is of format {}", header[4]),
+            });
         }
         let len = u64_at(header, 28);
         let same = header[8..24] == id.operation.0 && u32_at(header, 24) == id.number;

@@ -100,7 +100,8 @@ impl Intent {
             return Err(damaged(place, "its checksum is wrong"));
         }
         let unknown = || {
-            let detail = format!("{place} is an intent of format {}, {:?}", stored[4], &stored[5..8]);
+            let detail =
+                format!("{place} is an intent of format {}, {:?}", stored[4], &stored[5..8]);
             Error::Unsupported { detail }
         };
         let state = match stored[5] {

@@ -16,7 +16,9 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-pub use blob::{BlobKind, HEADER, MAX_PAYLOAD, Stretch, UNIT, decode_stored, encode_blob, stored_len};
+pub use blob::{
+    BlobKind, HEADER, MAX_PAYLOAD, Stretch, UNIT, decode_stored, encode_blob, stored_len,
+};
 pub use blobs::{BlobRef, Blobs, EMBEDDED, alias_of, byte_of, reference};
 pub(crate) use head::MAX_HEAD;
 pub use head::{FEATURES, FORMAT, Head, Sizes};

@@ -148,7 +148,11 @@ impl Named {
         Ok(Self { blob, part })
     }
 
-    pub(super) fn read_all(r: &mut Reader<'_>, blobs: &[BlobRef], place: &str) -> Result<Vec<Self>> {
+    pub(super) fn read_all(
+        r: &mut Reader<'_>,
+        blobs: &[BlobRef],
+        place: &str,
+    ) -> Result<Vec<Self>> {
         let count = counted(r, MIN_NAMED, place)?;
         (0..count).map(|_| Self::read(r, blobs, place)).collect()
     }
@@ -160,7 +164,11 @@ impl Retired {
         push_varint(out, self.seconds);
     }
 
-    pub(super) fn read_all(r: &mut Reader<'_>, blobs: &[BlobRef], place: &str) -> Result<Vec<Self>> {
+    pub(super) fn read_all(
+        r: &mut Reader<'_>,
+        blobs: &[BlobRef],
+        place: &str,
+    ) -> Result<Vec<Self>> {
         let count = counted(r, MIN_NAMED + 1, place)?;
         let mut all = Vec::with_capacity(count);
         for _ in 0..count {

@@ -123,9 +123,9 @@ impl Record {
     pub fn names_blobs(&self) -> bool {
         match &self.tree.top {
             Top::Root { .. } => true,
-            Top::Inline(slices) => slices
-                .iter()
-                .any(|s| s.is_run() && super::alias_of(s.reference) != super::EMBEDDED),
+            Top::Inline(slices) => {
+                slices.iter().any(|s| s.is_run() && super::alias_of(s.reference) != super::EMBEDDED)
+            }
         }
     }
 
@@ -223,18 +223,27 @@ impl Record {
             return Err(bad("its checksum is wrong"));
         }
         let (kind, flags) = (stored[5], stored[6]);
-        if stored[4] != FORMAT || !matches!(kind, OBJECT | GONE) || flags & !SHARED != 0 || stored[7] != 0 {
-            let detail = format!("{place} is a record of format {}, kind {kind}, flags {flags}", stored[4]);
+        if stored[4] != FORMAT
+            || !matches!(kind, OBJECT | GONE)
+            || flags & !SHARED != 0
+            || stored[7] != 0
+        {
+            let detail =
+                format!("{place} is a record of format {}, kind {kind}, flags {flags}", stored[4]);
             return Err(Error::Unsupported { detail });
         }
         let mut r = Reader::new(&stored[CRC_AT + 4..]);
-        let mut record = Self { gone: kind == GONE, shared: flags & SHARED != 0, ..Self::default() };
+        let mut record =
+            Self { gone: kind == GONE, shared: flags & SHARED != 0, ..Self::default() };
         record.take_fixed(&mut r, place)?;
         record.take_names(&mut r, place)?;
         record.take_tree(&mut r, place)?;
         let padding = r.rest();
         let class = Class::of_len(stored.len() as u64);
-        if padding.len() >= CLASSES || padding.iter().any(|b| *b != 0) || class != Some(record.class()) {
+        if padding.len() >= CLASSES
+            || padding.iter().any(|b| *b != 0)
+            || class != Some(record.class())
+        {
             return Err(bad("its length is not that of its class"));
         }
         if record.gone && (record.tree != Tree::empty() || !record.attributes.is_empty()) {
@@ -247,8 +256,7 @@ impl Record {
         for id in [&mut self.nonce, &mut self.operation, &mut self.incarnation] {
             *id = take_id(r, place)?;
         }
-        for number in
-            [&mut self.change, &mut self.created, &mut self.modified, &mut self.tree.size]
+        for number in [&mut self.change, &mut self.created, &mut self.modified, &mut self.tree.size]
         {
             *number = or_short(r.u64(), place)?;
         }

@@ -51,9 +51,10 @@ pub(super) fn read_slices(
     let mut all = 0_u64;
     for _ in 0..count {
         let slice = read_slice(r, table, blobs, embedded, place)?;
-        all = all.checked_add(slice.len).filter(|n| *n <= MAX_OBJECT).ok_or_else(|| {
-            damaged(place, "its slices have more bytes than an object can have")
-        })?;
+        all = all
+            .checked_add(slice.len)
+            .filter(|n| *n <= MAX_OBJECT)
+            .ok_or_else(|| damaged(place, "its slices have more bytes than an object can have"))?;
         slices.push(slice);
     }
     Ok(slices)

@@ -8,10 +8,8 @@ use super::together::together;
 use super::tree::is_missing;
 use super::version::ObjectVersion;
 use super::write::Written;
+use crate::format::{Named, Part, Record, Retired, alias_of, encode_list, keys};
 use crate::mutation::{self, Mutation};
-use crate::format::{
-    Named, Part, Record, Retired, alias_of, encode_list, keys,
-};
 use async_trait::async_trait;
 use holdall::{Error, Result};
 use holdall_core::segment_tree::Top;
@@ -172,12 +170,12 @@ impl Inner {
             .map(|entry| entry.named)
             .take(OWN_TURN)
             .collect();
-        let free = |named: &&Named| {
-            !before.contains(&named.blob.id) && !after.contains(&named.blob.id)
-        };
+        let free =
+            |named: &&Named| !before.contains(&named.blob.id) && !after.contains(&named.blob.id);
         let free: Vec<String> =
             due.iter().filter(free).map(|named| keys::blob(named.blob.id)).collect();
-        let deleted = together(free, OWN_TURN, |key| async move { self.backend.delete(&key).await });
+        let deleted =
+            together(free, OWN_TURN, |key| async move { self.backend.delete(&key).await });
         deleted.await?;
         let due: BTreeSet<_> = due.iter().map(|named| named.blob.id).collect();
         record.retired.retain(|entry| {

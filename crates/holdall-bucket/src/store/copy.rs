@@ -13,8 +13,8 @@ use super::read::{Known, Object};
 use super::tree::{AtHand, fetch_nodes, is_missing};
 use super::version::ObjectVersion;
 use super::write::Written;
-use crate::mutation::{self, Mutation};
 use crate::format::{EMBEDDED, IntentKind, Named, Record, alias_of, byte_of};
+use crate::mutation::{self, Mutation};
 use async_trait::async_trait;
 use bytes::Bytes;
 use holdall::{Error, Result};
@@ -134,7 +134,11 @@ impl Inner {
 
     /// Removes an object, if there is one and, with `only`, it is of that version. Returns whether
     /// there was one.
-    pub(crate) async fn remove(&self, target: &Target, only: Option<ObjectVersion>) -> Result<bool> {
+    pub(crate) async fn remove(
+        &self,
+        target: &Target,
+        only: Option<ObjectVersion>,
+    ) -> Result<bool> {
         let mut operation = Operation::new(self)?;
         let base = self.read(target).await?;
         let mut edit = Remove { target: target.clone(), only };
@@ -202,7 +206,10 @@ impl Inner {
             }
             self.pause(attempt).await?;
         }
-        Err(Error::Conflict { object: to.shown(), detail: "its parts were changed each time".into() })
+        Err(Error::Conflict {
+            object: to.shown(),
+            detail: "its parts were changed each time".into(),
+        })
     }
 
     /// Whether a read failed since the object was replaced meanwhile.
@@ -246,7 +253,8 @@ impl Inner {
             let alias = alias_of(located.slice.reference);
             if alias == EMBEDDED {
                 let bytes = record.embedded.get(byte as usize..(byte + len) as usize);
-                let bytes = bytes.ok_or_else(|| Error::corrupt(target.shown(), "a slice is lost"))?;
+                let bytes =
+                    bytes.ok_or_else(|| Error::corrupt(target.shown(), "a slice is lost"))?;
                 pieces.push(Piece::Bytes(Bytes::copy_from_slice(bytes)));
             } else {
                 let blob = blobs.get(alias);

@@ -111,7 +111,12 @@ pub(super) enum What {
 }
 
 impl Splices {
-    pub(super) fn new(target: &Target, what: What, only: Option<ObjectVersion>, shares: bool) -> Self {
+    pub(super) fn new(
+        target: &Target,
+        what: What,
+        only: Option<ObjectVersion>,
+        shares: bool,
+    ) -> Self {
         let (sent, written) = Default::default();
         Self { target: target.clone(), what, only, sent, written, shares }
     }
@@ -204,8 +209,7 @@ impl Splices {
             let descriptor = Descriptor { tree, ..Descriptor::default() };
             let edited = draft
                 .run(store, &mut |draft| {
-                    let content =
-                        Content::Staged { head: &[], slices: slices.clone(), tail: &[] };
+                    let content = Content::Staged { head: &[], slices: slices.clone(), tail: &[] };
                     splice(draft, &descriptor, placed.range.clone(), content, &options)
                 })
                 .await?;
@@ -216,12 +220,7 @@ impl Splices {
 }
 
 /// Brings a tree within what a record may hold.
-async fn settle(
-    store: &Inner,
-    draft: &mut Draft<'_>,
-    target: &Target,
-    tree: Tree,
-) -> Result<Tree> {
+async fn settle(store: &Inner, draft: &mut Draft<'_>, target: &Target, tree: Tree) -> Result<Tree> {
     let Top::Inline(mut slices) = tree.top else { return Ok(tree) };
     let sizes = store.sizes();
     let mut live: u64 = embedded_of(&slices).map(|slice| slice.len).sum();
@@ -329,7 +328,8 @@ impl Edit for Splices {
         record.tree = tree;
         record.blobs = draft.blobs;
         record.embedded = draft.embedded.into();
-        record.shared = (old.shared && (old.names_blobs() || !old.retired.is_empty())) || self.shares;
+        record.shared =
+            (old.shared && (old.names_blobs() || !old.retired.is_empty())) || self.shares;
         record.modified = store.nanos();
         drop_those_of_bytes(&mut record.attributes);
         let seconds = store.retired_at(Some(base));

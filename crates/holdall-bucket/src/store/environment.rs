@@ -36,8 +36,7 @@ impl Environment for Machine {
 
     fn draw(&self) -> Result<Id> {
         let mut bytes = [0; Id::BYTES];
-        getrandom::fill(&mut bytes)
-            .map_err(|e| Error::io("drawing random bytes", e.into()))?;
+        getrandom::fill(&mut bytes).map_err(|e| Error::io("drawing random bytes", e.into()))?;
         Ok(Id(bytes))
     }
 

@@ -131,14 +131,23 @@ impl Inner {
     }
 
     /// Writes a blob.
-    pub(crate) async fn write_blob(&self, id: BlobId, kind: BlobKind, payload: &[u8]) -> Result<BlobRef> {
+    pub(crate) async fn write_blob(
+        &self,
+        id: BlobId,
+        kind: BlobKind,
+        payload: &[u8],
+    ) -> Result<BlobRef> {
         let stored = crate::format::encode_blob(id, kind, payload);
         self.backend.put_new(&keys::blob(id), stored).await?;
         Ok(BlobRef { id, len: payload.len() as u64 })
     }
 
     /// The payload bytes of a stretch of a blob; `None` if there is no such blob.
-    pub(crate) async fn read_stretch(&self, blob: BlobRef, stretch: Stretch) -> Result<Option<Bytes>> {
+    pub(crate) async fn read_stretch(
+        &self,
+        blob: BlobRef,
+        stretch: Stretch,
+    ) -> Result<Option<Bytes>> {
         let key = keys::blob(blob.id);
         match self.backend.get(&key, Some(stretch.stored()), None).await? {
             Got::Found(found) => Ok(Some(stretch.verify(&found.bytes)?.into())),

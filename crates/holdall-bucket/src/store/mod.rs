@@ -200,7 +200,12 @@ impl BucketStore {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Range`]; as [`BucketStore::put`].
-    pub async fn splice(&self, name: &str, range: Range<u64>, bytes: impl Into<Bytes>) -> Result<u64> {
+    pub async fn splice(
+        &self,
+        name: &str,
+        range: Range<u64>,
+        bytes: impl Into<Bytes>,
+    ) -> Result<u64> {
         self.edit(name, vec![Splice::Replace(range, bytes.into())]).await
     }
 
@@ -267,7 +272,11 @@ impl BucketStore {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Invalid`] if they are too long; as [`BucketStore::put`].
-    pub async fn set_attributes(&self, name: &str, attributes: Attributes) -> Result<ObjectVersion> {
+    pub async fn set_attributes(
+        &self,
+        name: &str,
+        attributes: Attributes,
+    ) -> Result<ObjectVersion> {
         check_attributes(&attributes)?;
         let target = self.target(name)?;
         let mut operation = Operation::new(&self.inner)?;
@@ -301,7 +310,13 @@ impl BucketStore {
     ///
     /// # Errors
     /// As [`BucketStore::copy`]; [`Error::Range`].
-    pub async fn copy_range(&self, from: &str, range: Range<u64>, to: &str, at: u64) -> Result<u64> {
+    pub async fn copy_range(
+        &self,
+        from: &str,
+        range: Range<u64>,
+        to: &str,
+        at: u64,
+    ) -> Result<u64> {
         let (from, to) = (self.target(from)?, self.target(to)?);
         Ok(self.inner.copy_range(&from, range, &to, at).await?.size)
     }

@@ -5,10 +5,8 @@
 
 use super::inner::{Inner, Target};
 use crate::backend::{Put, Tag};
+use crate::format::{BlobId, BlobKind, BlobRef, Id, Intent, IntentKind, IntentState, Named, keys};
 use crate::mutation::{self, Mutation};
-use crate::format::{
-    BlobId, BlobKind, BlobRef, Id, Intent, IntentKind, IntentState, Named, keys,
-};
 use holdall::{Error, Result};
 use std::time::Duration;
 
@@ -69,7 +67,9 @@ impl Operation {
         if self.writer.is_none() {
             self.writer = Some(Box::new(Self::new(store)?));
         }
-        self.writer.as_deref_mut().ok_or_else(|| Error::Invalid("an operation without blobs".into()))
+        self.writer
+            .as_deref_mut()
+            .ok_or_else(|| Error::Invalid("an operation without blobs".into()))
     }
 
     /// Writes the intent, if it is not written yet; again if it grows old.
@@ -158,7 +158,8 @@ impl Operation {
     pub(crate) fn next_blob(&mut self) -> Result<BlobId> {
         let number = self.next;
         let next = number.checked_add(1);
-        self.next = next.ok_or_else(|| Error::TooLarge("a change that writes 2^32 blobs".into()))?;
+        self.next =
+            next.ok_or_else(|| Error::TooLarge("a change that writes 2^32 blobs".into()))?;
         Ok(BlobId { operation: self.id, number })
     }
 

@@ -7,8 +7,8 @@ use super::inner::{Current, Inner, TOGETHER, Target};
 use super::operation::Operation;
 use super::tree::Draft;
 use super::version::ObjectVersion;
-use crate::mutation::{self, Mutation};
 use crate::format::{BlobKind, BlobRef, Blobs, EMBEDDED, Record, reference};
+use crate::mutation::{self, Mutation};
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
@@ -51,11 +51,7 @@ pub(super) struct Replace {
 
 /// # Errors
 /// As [`holdall_core::PutMode::check`].
-pub(super) fn check_mode(
-    target: &Target,
-    base: Option<&Current>,
-    mode: PutMode,
-) -> Result<()> {
+pub(super) fn check_mode(target: &Target, base: Option<&Current>, mode: PutMode) -> Result<()> {
     let version = base.and_then(Current::object).map(|old| ObjectVersion::of(old));
     mode.check(version.as_ref(), &|| target.shown())
 }

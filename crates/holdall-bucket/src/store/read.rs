@@ -126,7 +126,8 @@ impl Object {
 
     async fn read_window(&mut self, range: Range<u64>, out: &mut [u8]) -> Result<()> {
         let tree = &self.current.record.tree;
-        fetch_nodes(&self.store, tree, &mut self.blobs, &mut self.at_hand, &[range.clone()]).await?;
+        fetch_nodes(&self.store, tree, &mut self.blobs, &mut self.at_hand, &[range.clone()])
+            .await?;
         let mut wants: BTreeMap<BlobRef, Vec<Want>> = BTreeMap::new();
         for located in slices(&Known(&self.at_hand), tree, range.clone()) {
             let Located { slice, start } = located?;
@@ -144,7 +145,8 @@ impl Object {
                 out[at..at + len as usize].copy_from_slice(bytes);
                 continue;
             }
-            let blob = self.blobs.get(alias).ok_or_else(|| self.damaged("a slice names no blob"))?;
+            let blob =
+                self.blobs.get(alias).ok_or_else(|| self.damaged("a slice names no blob"))?;
             if byte + len > blob.len {
                 return Err(self.damaged("a slice is not in its blob"));
             }
@@ -152,8 +154,9 @@ impl Object {
         }
         let store = &self.store;
         let requests = wants.into_iter().flat_map(|(blob, wants)| requests(blob, wants));
-        let reads: Vec<Reading<'_>> =
-            requests.map(|(blob, stretch, wants)| fetch_part(store, blob, stretch, wants)).collect();
+        let reads: Vec<Reading<'_>> = requests
+            .map(|(blob, stretch, wants)| fetch_part(store, blob, stretch, wants))
+            .collect();
         let mut reads = futures::stream::iter(reads).buffer_unordered(TOGETHER);
         while let Some((start, wants, bytes)) = reads.try_next().await? {
             for Want { at, range } in wants {

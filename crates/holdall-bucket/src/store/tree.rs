@@ -253,7 +253,8 @@ impl Nodes for Draft<'_> {
         if self.made.remove(&node).is_some() {
             return Ok(());
         }
-        let blob = self.blobs.get(node.0).ok_or_else(|| Error::corrupt("a tree", "has no such node"))?;
+        let blob =
+            self.blobs.get(node.0).ok_or_else(|| Error::corrupt("a tree", "has no such node"))?;
         self.dropped.push(Named { blob, part: Part::Node });
         Ok(())
     }

@@ -6,8 +6,8 @@
 
 use super::inner::{Current, Inner, TRIES, Target};
 use crate::backend::Put;
-use crate::mutation::{self, Mutation};
 use crate::format::{Id, MAX_RECENT, Record};
+use crate::mutation::{self, Mutation};
 use holdall::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,7 +119,8 @@ impl Write<'_> {
         }
         self.pending = false;
         let trusting = mutation::is(Mutation::B02Unknown);
-        if trusting || self.operation.is_none() || self.surely_lost(record.map(|record| &**record)) {
+        if trusting || self.operation.is_none() || self.surely_lost(record.map(|record| &**record))
+        {
             return Ok(Written::Lost(current));
         }
         self.pending = true;

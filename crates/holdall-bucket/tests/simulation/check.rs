@@ -33,7 +33,12 @@ pub struct Checker {
 
 impl Checker {
     /// Looks at a record that was just written.
-    pub fn wrote(&mut self, keys: &BTreeMap<String, Found>, key: &str, step: u64) -> Result<(), String> {
+    pub fn wrote(
+        &mut self,
+        keys: &BTreeMap<String, Found>,
+        key: &str,
+        step: u64,
+    ) -> Result<(), String> {
         let stored = &keys[key].bytes;
         let record = Record::decode(stored, key).map_err(|e| format!("{key}: {e}"))?;
         let mut named = BTreeSet::new();
@@ -109,7 +114,8 @@ fn content(
     let mut bytes = Vec::new();
     for slice in slices {
         let alias = alias_of(slice.reference);
-        let range = byte_of(slice.reference) as usize..(byte_of(slice.reference) + slice.len) as usize;
+        let range =
+            byte_of(slice.reference) as usize..(byte_of(slice.reference) + slice.len) as usize;
         if !slice.is_run() {
             bytes.resize(bytes.len() + slice.len as usize, 0);
         } else if alias == EMBEDDED {

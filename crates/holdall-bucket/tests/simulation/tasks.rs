@@ -64,7 +64,9 @@ impl Task {
         let (a, b) = (rng.random_range(0..NAMES.len()), rng.random_range(0..NAMES.len()));
         let c = rng.random_range(0..NAMES.len());
         let kind = match profile {
-            1 if rng.random_bool(0.8) => [15, 60, 60, 60, 77, 77, 83, 94, 94][rng.random_range(0..9)],
+            1 if rng.random_bool(0.8) => {
+                [15, 60, 60, 60, 77, 77, 83, 94, 94][rng.random_range(0..9)]
+            }
             2 => match rng.random_range(0..100) {
                 // A cycle now and then, when much has changed.
                 98.. => 94,
@@ -127,7 +129,8 @@ impl Task {
             }
             Self::Copy(a, b) => changed(store.copy(NAMES[a], NAMES[b]).await?),
             Self::CopyRange(a, b, x, y, z) => {
-                let size = |info: Option<holdall_bucket::store::ObjectInfo>| info.map_or(0, |i| i.size);
+                let size =
+                    |info: Option<holdall_bucket::store::ObjectInfo>| info.map_or(0, |i| i.size);
                 let from = size(store.info(NAMES[a]).await?) as f64;
                 let to = size(store.info(NAMES[b]).await?) as f64;
                 let range = (from * x.min(y)) as u64..(from * x.max(y)) as u64;
@@ -177,12 +180,15 @@ impl Task {
                 *a == name && free && after.as_ref() == Some(bytes)
             }
             Self::Stream(a, bytes) => *a == name && after.as_ref() == Some(bytes),
-            Self::Edit(a, edits) => *a == name && before.is_some() && *after == edited(before, edits),
+            Self::Edit(a, edits) => {
+                *a == name && before.is_some() && *after == edited(before, edits)
+            }
             Self::Attributes(a) => *a == name && before == after && before.is_some(),
             Self::Copy(a, b) => *b == name && after.is_some() && contents(*a).contains(after),
             Self::CopyRange(a, b, ..) => {
                 let (Some(before), Some(after)) = (before, after) else { return false };
-                *b == name && contents(*a).iter().flatten().any(|from| inserted(before, after, from))
+                *b == name
+                    && contents(*a).iter().flatten().any(|from| inserted(before, after, from))
             }
             Self::Concat(a, b, c) => {
                 let Some(after) = after else { return false };

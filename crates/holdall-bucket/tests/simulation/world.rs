@@ -134,7 +134,8 @@ impl World {
 
     /// Forgets the requests of a task that died; those that were sent may take effect.
     pub fn died(&mut self, task: usize) {
-        let (own, others) = std::mem::take(&mut self.pending).into_iter().partition(|p| p.task == task);
+        let (own, others) =
+            std::mem::take(&mut self.pending).into_iter().partition(|p| p.task == task);
         self.pending = others;
         let own: Vec<Pending> = own;
         for pending in own.into_iter().filter(|p| p.answer.is_none()) {
@@ -327,7 +328,9 @@ fn list(
 ) -> Page {
     let mut page = Page::default();
     assert!(!folders, "the simulation lists no folders");
-    for (key, found) in keys.range(prefix.to_owned()..).filter(|(key, _)| Some(key.as_str()) > after) {
+    for (key, found) in
+        keys.range(prefix.to_owned()..).filter(|(key, _)| Some(key.as_str()) > after)
+    {
         if !key.starts_with(prefix) {
             break;
         }
