@@ -50,6 +50,6 @@ pub use backups::{
     BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Listed, Pruned, Settings, Which, follow,
     is_bucket,
 };
-pub use collect::{CollectOptions, Collected};
+pub use collect::{BucketProblem, BucketStat, CollectOptions, Collected, Compacted, Verified};
 pub use probe::{Check, ProbeReport, Progress, probe, probe_s3};
 pub use store::{BucketStore, Splice};

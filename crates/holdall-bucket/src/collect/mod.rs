@@ -1,15 +1,25 @@
 //! Collecting what nothing names any more.
 //!
-//! Owns: [`BucketStore::collect`], one cycle. It closes old intents, deletes what is retired, and
-//! removes the records of objects that are gone. It may run at any time, beside everything, in several
-//! processes at once, and be ended anywhere: what it did not do the next cycle does.
+//! Owns: [`BucketStore::collect`], one cycle; beside it what goes over a whole store:
+//! [`BucketStore::verify`], [`BucketStore::compact`], [`BucketStore::stat`].
+//!
+//! A cycle closes old intents, deletes what is retired, and removes the records of objects that are
+//! gone. It may run at any time, beside everything, in several processes at once, and be ended
+//! anywhere: what it did not do the next cycle does.
 
+mod compact;
 mod cycle;
 mod full;
 mod intents;
 mod reach;
 mod retired;
+mod stat;
+mod verify;
 mod walk;
+
+pub use compact::Compacted;
+pub use stat::BucketStat;
+pub use verify::{BucketProblem, Verified};
 
 use crate::backend::Listed;
 use crate::format::{BlobId, Class, Named, keys};

@@ -117,7 +117,7 @@ impl Inner {
 
     /// Puts in order what `record` retires: deletes some of what is old, lists the rest in a blob if
     /// there is too much.
-    async fn prepare(
+    pub(crate) async fn prepare(
         &self,
         target: &Target,
         operation: &mut Operation,

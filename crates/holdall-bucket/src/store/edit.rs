@@ -41,7 +41,7 @@ pub enum Splice {
 
 /// What comes into an object.
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Bytes(Bytes),
     Zeros(u64),
     /// Bytes `from`, `len` of them, of a blob.
@@ -89,7 +89,7 @@ impl Splice {
 }
 
 /// Several edits as one change of an object.
-pub(super) struct Splices {
+pub(crate) struct Splices {
     pub(super) target: Target,
     pub(super) what: What,
     /// The version that it must have.
@@ -103,15 +103,17 @@ pub(super) struct Splices {
 }
 
 /// What the edits are.
-pub(super) enum What {
+pub(crate) enum What {
     /// As a caller gave them.
     Splices(Vec<Splice>),
+    /// Bytes that are there already, to be written to blobs of their own however few.
+    Rewrite(Vec<Splice>),
     /// Pieces to be put in at a place.
     Insert(u64, Vec<Piece>),
 }
 
 impl Splices {
-    pub(super) fn new(
+    pub(crate) fn new(
         target: &Target,
         what: What,
         only: Option<ObjectVersion>,
@@ -123,14 +125,14 @@ impl Splices {
 
     fn count(&self) -> usize {
         match &self.what {
-            What::Splices(splices) => splices.len(),
+            What::Splices(splices) | What::Rewrite(splices) => splices.len(),
             What::Insert(..) => 1,
         }
     }
 
     fn placed(&self, at: usize, size: u64) -> Placed {
         match &self.what {
-            What::Splices(splices) => splices[at].place(size),
+            What::Splices(splices) | What::Rewrite(splices) => splices[at].place(size),
             What::Insert(at, pieces) => Placed { range: *at..*at, pieces: pieces.clone() },
         }
     }
@@ -203,7 +205,8 @@ impl Splices {
             }
             changed = true;
             let inline = matches!(tree.top, Top::Inline(_));
-            let slices = self.slices_of(store, draft, at, &placed.pieces, inline).await?;
+            let embeds = inline && !matches!(self.what, What::Rewrite(_));
+            let slices = self.slices_of(store, draft, at, &placed.pieces, embeds).await?;
             let most = if inline { usize::MAX } else { store.sizes().slices };
             let options = options(most, store.sizes().segment);
             let descriptor = Descriptor { tree, ..Descriptor::default() };

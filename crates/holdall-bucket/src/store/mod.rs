@@ -28,18 +28,18 @@ pub use put::{PutMode, PutOptions, Writer};
 pub use read::{Object, ObjectInfo};
 pub use version::ObjectVersion;
 
-pub(crate) use change::all_named;
+pub(crate) use change::{Edit, all_named};
+pub(crate) use edit::{Splices, What};
 pub(crate) use inner::{Current, Inner, TRIES, Target};
-pub(crate) use operation::write_intent;
+pub(crate) use operation::{Operation, write_intent};
+pub(crate) use read::Known;
 pub(crate) use together::together;
-pub(crate) use tree::{is_missing, missing_blob};
+pub(crate) use tree::{AtHand, fetch_nodes, is_missing, missing_blob};
 pub(crate) use write::Written;
 
 use bytes::Bytes;
-use change::{Changed, Edit};
-use edit::{Splices, What};
+use change::Changed;
 use holdall::{Attributes, DEFAULT_COLLECTION, Error, Result};
-use operation::Operation;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -27,6 +27,8 @@ pub enum Task {
     Get(usize),
     Read(usize),
     Collect(bool),
+    Compact,
+    Verify,
 }
 
 /// An edit whose place is a share of the object's size, since that is not known before.
@@ -91,8 +93,10 @@ impl Task {
             80..86 => Self::Remove(a),
             86..90 => Self::Get(a),
             90..92 => Self::Read(a),
-            92..99 => Self::Collect(false),
-            _ => Self::Collect(true),
+            92..97 => Self::Collect(false),
+            97 => Self::Collect(true),
+            98 => Self::Compact,
+            _ => Self::Verify,
         }
     }
 
@@ -162,6 +166,17 @@ impl Task {
                 store.collect(options, &mut |_| {}).await?;
                 Ok(Outcome::Nothing)
             }
+            Self::Compact => {
+                store.compact(&mut |_| {}).await?;
+                Ok(Outcome::Nothing)
+            }
+            Self::Verify => {
+                let found = store.verify(&mut |_| {}).await?;
+                match found.problems.first() {
+                    None => Ok(Outcome::Nothing),
+                    Some(problem) => Err(Error::corrupt("verified", format!("{problem:?}"))),
+                }
+            }
         }
     }
 
@@ -205,7 +220,7 @@ impl Task {
                 copied || (*a == name && before.is_some() && after.is_none())
             }
             Self::Remove(a) => *a == name && before.is_some() && after.is_none(),
-            Self::Get(_) | Self::Read(_) | Self::Collect(_) => false,
+            Self::Get(_) | Self::Read(_) | Self::Collect(_) | Self::Compact | Self::Verify => false,
         }
     }
 
