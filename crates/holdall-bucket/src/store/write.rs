@@ -96,6 +96,10 @@ impl Write<'_> {
             if current.as_ref().map(|current| &current.tag) != base_tag {
                 return self.replaced(current);
             }
+            // What is absent again may have been there meanwhile, ours, after so long.
+            if base_tag.is_none() && self.operation.is_some() && !self.within_grace() {
+                break;
+            }
             self.store.pause(attempt).await?;
         }
         Err(Error::Conflict { object: self.target.shown(), detail: last })
@@ -137,6 +141,11 @@ impl Write<'_> {
         {
             return record.change.saturating_sub(base.change) <= MAX_RECENT as u64;
         }
+        self.within_grace()
+    }
+
+    /// Whether no record can have been removed since the write began that was written since.
+    fn within_grace(&self) -> bool {
         let grace = Duration::from_secs(self.store.sizes().grace);
         self.store.environment.now().saturating_sub(self.began) < grace
     }

@@ -396,7 +396,11 @@ fn each_rule_that_is_taken_away_is_noticed() {
     {
         activate(Some(mutation));
         let found = seeds().find_map(|seed| {
-            let what = Run::new(seed).run().err()?;
+            let mut run = Run::new(seed);
+            let what = run.run().err()?;
+            if std::env::var_os("HOLDALL_BUCKET_TRACE").is_some() {
+                lock(&run.world).trace.iter().for_each(|line| println!("{line}"));
+            }
             Some((seed, what))
         });
         activate(None);
