@@ -83,12 +83,13 @@ impl Head {
     /// [`Error::NotAStore`] if it is none; [`Error::Unsupported`] for another format, feature or size.
     pub fn decode(stored: &[u8], place: &str) -> Result<Self> {
         let none = |detail: String| Error::NotAStore { path: place.into(), detail };
-        let what: serde_json::Value =
-            serde_json::from_slice(stored).map_err(|e| none(format!("its head is no JSON: {e}")))?;
+        let what: serde_json::Value = serde_json::from_slice(stored)
+            .map_err(|e| none(format!("its head is no JSON: {e}")))?;
         if what.get("holds").and_then(|v| v.as_str()) != Some(HOLDS) {
             return Err(none("its head says that it holds something else".into()));
         }
-        let unsupported = |detail: String| Error::Unsupported { detail: format!("{place} {detail}") };
+        let unsupported =
+            |detail: String| Error::Unsupported { detail: format!("{place} {detail}") };
         if what.get("format").and_then(serde_json::Value::as_u64) != Some(FORMAT.into()) {
             return Err(unsupported("is of another format".into()));
         }

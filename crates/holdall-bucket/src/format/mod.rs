@@ -16,7 +16,9 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-pub use blob::{BlobKind, HEADER, MAX_PAYLOAD, Stretch, UNIT, decode_stored, encode_blob, stored_len};
+pub use blob::{
+    BlobKind, HEADER, MAX_PAYLOAD, Stretch, UNIT, decode_stored, encode_blob, stored_len,
+};
 pub use blobs::{BlobRef, Blobs, EMBEDDED, alias_of, byte_of, reference};
 pub(crate) use head::MAX_HEAD;
 pub use head::{FEATURES, FORMAT, Head, Sizes};
@@ -24,6 +26,8 @@ pub use id::{BlobId, Id};
 pub use intent::{Intent, IntentKind, IntentState};
 pub use node::{MAX_FANOUT, decode_list, decode_node, encode_list, encode_node};
 pub use part::{Named, Part, Retired};
+#[doc(hidden)]
+pub use record::seal;
 pub use record::{Class, MAX_RECENT, MAX_RETIRED, MAX_SLICES, Record};
 
 use holdall::{Error, Result};
