@@ -6,9 +6,9 @@ use crate::format::{
     BlobId, BlobKind, BlobRef, Blobs, Named, Part, Record, alias_of, decode_list, decode_node,
 };
 use crate::store::{Inner, all_named, is_missing, missing_blob, together};
-use holdall::Result;
+use holdall::{Error, Result};
 use holdall_core::segment_tree::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes that are read together.
 const READS: usize = 32;
@@ -48,29 +48,74 @@ pub(crate) async fn live(store: &Inner, record: &Record) -> Result<Reached> {
     reach(store, &all_named(record), Absent::Refused).await
 }
 
-/// All blobs that these stand for. Cost: a request for each node and list that is not at hand.
+/// All blobs that these stand for. Each node and list is read once, whatever leads to it; how deep
+/// it lies is counted when all is known. Cost: a request for each that is not at hand.
+///
+/// # Errors
+/// [`Error::Corrupt`] if one is not what names it, or leads back to itself; those of the backend.
 pub(crate) async fn reach(store: &Inner, named: &[Named], absent: Absent) -> Result<Reached> {
-    let mut reached = Reached::new();
+    let (mut reached, mut ways) = (Reached::new(), Ways::new());
+    let mut read = BTreeSet::new();
     let mut open: Vec<Named> = named.to_vec();
-    let mut depth = 0;
     while !open.is_empty() {
         let mut inner = Vec::new();
         for named in open.drain(..) {
-            let leaf = !matches!(named.part, Part::Tree(_) | Part::List);
-            let known = reached.get(&named.blob.id).copied();
-            let place =
-                Place { depth, leaf: leaf && known.is_none_or(|k| k.leaf), blob: named.blob };
-            reached.insert(named.blob.id, place);
-            // Once more if it lies deeper than it seemed, or was seen alone only.
-            if !leaf && known.is_none_or(|known| known.leaf || known.depth < depth) {
-                inner.push(named);
+            let place = reached.entry(named.blob.id).or_insert(Place::lone(named.blob));
+            if matches!(named.part, Part::Tree(_) | Part::List) {
+                place.leaf = false;
+                if read.insert((named.blob.id, named.part)) {
+                    inner.push(named);
+                }
             }
         }
-        let more = together(inner, READS, |named| below(store, named, absent)).await?;
-        open.extend(more.into_iter().flatten());
-        depth += 1;
+        let found = together(inner, READS, |named| async move {
+            Ok((named.blob.id, below(store, named, absent).await?))
+        });
+        for (id, found) in found.await? {
+            ways.entry(id).or_default().extend(found.iter().map(|named| named.blob.id));
+            open.extend(found);
+        }
     }
+    set_depths(&mut reached, &ways)?;
     Ok(reached)
+}
+
+/// Which blobs each node and list leads to.
+type Ways = BTreeMap<BlobId, Vec<BlobId>>;
+
+/// Sets each blob's depth, after that of all that lead to it. A tree's levels fall, but a list made by
+/// somebody else may name itself: then some never have all before them.
+fn set_depths(reached: &mut Reached, ways: &Ways) -> Result<()> {
+    // Nodes and lists, with how many ways to them are not counted yet.
+    let mut waiting: BTreeMap<BlobId, usize> = ways.keys().map(|id| (*id, 0)).collect();
+    for id in ways.values().flatten() {
+        if let Some(left) = waiting.get_mut(id) {
+            *left += 1;
+        }
+    }
+    let mut ready: Vec<BlobId> =
+        waiting.iter().filter(|(_, left)| **left == 0).map(|(id, _)| *id).collect();
+    while let Some(id) = ready.pop() {
+        waiting.remove(&id);
+        let depth = reached.get(&id).map_or(0, |place| place.depth.saturating_add(1));
+        for child in ways.get(&id).into_iter().flatten() {
+            if let Some(place) = reached.get_mut(child) {
+                place.depth = place.depth.max(depth);
+            }
+            if let Some(left) = waiting.get_mut(child) {
+                *left -= 1;
+                if *left == 0 {
+                    ready.push(*child);
+                }
+            }
+        }
+    }
+    match waiting.keys().next() {
+        Some(id) => {
+            Err(Error::corrupt(format!("blob {id}"), "leads to itself, or one that does to it"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What lies right below a node or list.
@@ -100,7 +145,7 @@ async fn node(store: &Inner, blob: BlobRef, level: u8) -> Result<Vec<Named>> {
     let node = decode_node(&payload, &mut blobs, &place)?;
     if node.level() != level {
         let detail = format!("a node of level {}, not {level}", node.level());
-        return Err(holdall::Error::corrupt(place, detail));
+        return Err(Error::corrupt(place, detail));
     }
     let found = match node {
         Node::Leaf(slices) => {

@@ -79,11 +79,8 @@ impl Stretch {
     /// The units of `blob` that hold the payload bytes `range`, which lie inside it.
     pub fn around(blob: BlobRef, range: Range<u64>) -> Self {
         let units = blob.len.div_ceil(UNIT);
-        Self {
-            blob,
-            first: (range.start / UNIT).min(units),
-            end: range.end.div_ceil(UNIT).min(units),
-        }
+        let end = range.end.div_ceil(UNIT).min(units);
+        Self { blob, first: (range.start / UNIT).min(end), end }
     }
 
     /// All of a blob.
@@ -93,13 +90,13 @@ impl Stretch {
 
     /// The bytes to ask the server for.
     pub fn stored(&self) -> Range<u64> {
-        let place = |unit: u64| HEADER + unit * (UNIT + SUM);
-        place(self.first)..place(self.end).min(stored_len(self.blob.len))
+        let place = |unit: u64| (HEADER + unit * (UNIT + SUM)).min(stored_len(self.blob.len));
+        place(self.first)..place(self.end)
     }
 
     /// The payload bytes that it holds.
     pub fn payload(&self) -> Range<u64> {
-        self.first * UNIT..(self.end * UNIT).min(self.blob.len)
+        (self.first * UNIT).min(self.blob.len)..(self.end * UNIT).min(self.blob.len)
     }
 
     /// Verifies what the server gave, and returns the payload bytes without checksums.

@@ -123,7 +123,7 @@ impl Intent {
         let nonce = take_id(&mut r, place)?;
         let (collection, name) = (take_text(&mut r, place)?, take_text(&mut r, place)?);
         let (cycle, ends) = (or_short(r.varint(), place)?, or_short(r.varint(), place)?);
-        let table = Table::read(&mut r, place)?;
+        let table = Table::read(&mut r, usize::MAX, place)?;
         let shared = Named::read_all(&mut r, &table, place)?;
         if !r.rest().is_empty() {
             return Err(damaged(place, "bytes are left over"));

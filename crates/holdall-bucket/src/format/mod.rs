@@ -26,6 +26,8 @@ pub use id::{BlobId, Id};
 pub use intent::{Intent, IntentKind, IntentState};
 pub use node::{MAX_FANOUT, decode_list, decode_node, encode_list, encode_node};
 pub use part::{Named, Part, Retired};
+#[doc(hidden)]
+pub use record::seal;
 pub use record::{Class, MAX_RECENT, MAX_RETIRED, MAX_SLICES, Record};
 
 use holdall::{Error, Result};

@@ -7,7 +7,7 @@ use super::{BlobId, BlobRef, Id, MAX_PAYLOAD, damaged, or_short};
 use holdall::Result;
 use holdall_core::bytes::{Reader, push_varint};
 use holdall_core::segment_tree::MAX_HEIGHT;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How much a named blob stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,14 +81,16 @@ impl Table {
         }
     }
 
-    pub(super) fn read(r: &mut Reader<'_>, place: &str) -> Result<Vec<BlobRef>> {
-        let count = counted(r, Id::BYTES, place)?;
+    /// Reads a table of at most `most` blobs. None is named twice: two rows could say of one blob that
+    /// it has two lengths.
+    pub(super) fn read(r: &mut Reader<'_>, most: usize, place: &str) -> Result<Vec<BlobRef>> {
+        let count = counted(r, Id::BYTES, most, place)?;
         let mut operations = Vec::with_capacity(count);
         for _ in 0..count {
             operations.push(take_id(r, place)?);
         }
-        let count = counted(r, MIN_BLOB, place)?;
-        let mut blobs = Vec::with_capacity(count);
+        let count = counted(r, MIN_BLOB, most, place)?;
+        let (mut blobs, mut seen) = (Vec::with_capacity(count), HashSet::with_capacity(count));
         for _ in 0..count {
             let at = or_short(r.varint(), place)?;
             let operation = usize::try_from(at).ok().and_then(|at| operations.get(at).copied());
@@ -98,17 +100,22 @@ impl Table {
             if len == 0 || len > MAX_PAYLOAD {
                 return Err(damaged(place, format!("names a blob of {len} bytes")));
             }
-            blobs.push(BlobRef { id: BlobId { operation, number }, len });
+            let id = BlobId { operation, number };
+            if !seen.insert(id) {
+                return Err(damaged(place, format!("names blob {id} in two rows")));
+            }
+            blobs.push(BlobRef { id, len });
         }
         Ok(blobs)
     }
 }
 
-/// A count of things that take `least` bytes each.
-pub(super) fn counted(r: &mut Reader<'_>, least: usize, place: &str) -> Result<usize> {
+/// A count of things that take `least` bytes each, and of which there are `most` at most: what a
+/// parser allocates for them is bounded by both.
+pub(super) fn counted(r: &mut Reader<'_>, least: usize, most: usize, place: &str) -> Result<usize> {
     let count = or_short(r.varint(), place)?;
-    let fits = usize::try_from(count).ok().filter(|n| *n <= r.rest().len() / least.max(1));
-    or_short(fits, place)
+    let bound = most.min(r.rest().len() / least.max(1));
+    or_short(usize::try_from(count).ok().filter(|n| *n <= bound), place)
 }
 
 pub(super) fn take_id(r: &mut Reader<'_>, place: &str) -> Result<Id> {
@@ -153,7 +160,7 @@ impl Named {
         blobs: &[BlobRef],
         place: &str,
     ) -> Result<Vec<Self>> {
-        let count = counted(r, MIN_NAMED, place)?;
+        let count = counted(r, MIN_NAMED, usize::MAX, place)?;
         (0..count).map(|_| Self::read(r, blobs, place)).collect()
     }
 }
@@ -167,9 +174,10 @@ impl Retired {
     pub(super) fn read_all(
         r: &mut Reader<'_>,
         blobs: &[BlobRef],
+        most: usize,
         place: &str,
     ) -> Result<Vec<Self>> {
-        let count = counted(r, MIN_NAMED + 1, place)?;
+        let count = counted(r, MIN_NAMED + 1, most, place)?;
         let mut all = Vec::with_capacity(count);
         for _ in 0..count {
             let named = Named::read(r, blobs, place)?;

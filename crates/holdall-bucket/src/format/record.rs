@@ -25,6 +25,9 @@ pub const MAX_EMBEDDED: u64 = 1 << 20;
 /// Most bytes of a record: what is longer is read by nobody.
 pub const MAX_RECORD: u64 = 4 << 20;
 
+/// Most changes that a name has had.
+const MAX_CHANGE: u64 = 1 << 62;
+
 const MAGIC: [u8; 4] = *b"HRec";
 const FORMAT: u8 = 1;
 const CRC_AT: usize = 8;
@@ -137,6 +140,11 @@ impl Record {
         }
     }
 
+    /// Whether it has neither bytes nor attributes.
+    fn is_bare(&self) -> bool {
+        self.tree == Tree::empty() && self.attributes.is_empty() && self.embedded.is_empty()
+    }
+
     /// Whether `operation` is among those that it remembers.
     pub fn remembers(&self, operation: Id) -> bool {
         self.recent.contains(&operation.short())
@@ -157,6 +165,7 @@ impl Record {
     /// # Errors
     /// [`Error::TooLarge`] if there is too much for a record.
     pub fn encode(&self) -> Result<Bytes> {
+        self.check_counts()?;
         let mut out = Vec::with_capacity(512 + self.embedded.len());
         out.extend(MAGIC);
         let kind = if self.gone { GONE } else { OBJECT };
@@ -187,6 +196,26 @@ impl Record {
         let sum = sum_of(&out);
         put_u32(&mut out, CRC_AT, sum);
         Ok(out.into())
+    }
+
+    /// What a reader would refuse must not be written.
+    fn check_counts(&self) -> Result<()> {
+        let attributes: usize =
+            self.attributes.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let fits = self.recent.len() <= MAX_RECENT
+            && self.slices() <= MAX_SLICES
+            && self.retired.len() <= MAX_RETIRED
+            && attributes <= MAX_ATTRIBUTES
+            && self.embedded.len() as u64 <= MAX_EMBEDDED
+            && (!self.gone || self.is_bare());
+        if fits {
+            return Ok(());
+        }
+        let (slices, retired) = (self.slices(), self.retired.len());
+        Err(Error::TooLarge(format!(
+            "a record of {slices} slices, {retired} retired blobs, {attributes} bytes of attributes and {} embedded",
+            self.embedded.len()
+        )))
     }
 
     fn encode_tree(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -246,7 +275,7 @@ impl Record {
         {
             return Err(bad("its length is not that of its class"));
         }
-        if record.gone && (record.tree != Tree::empty() || !record.attributes.is_empty()) {
+        if record.gone && !record.is_bare() {
             return Err(bad("it is gone and has bytes"));
         }
         Ok(record)
@@ -259,6 +288,10 @@ impl Record {
         for number in [&mut self.change, &mut self.created, &mut self.modified, &mut self.tree.size]
         {
             *number = or_short(r.u64(), place)?;
+        }
+        // One more must be counted still.
+        if self.change > MAX_CHANGE {
+            return Err(damaged(place, format!("was changed {} times", self.change)));
         }
         let count = or_short(r.u8().filter(|n| usize::from(*n) <= MAX_RECENT), place)?;
         for _ in 0..count {
@@ -283,16 +316,16 @@ impl Record {
     }
 
     fn take_tree(&mut self, r: &mut Reader<'_>, place: &str) -> Result<()> {
-        let table = Table::read(r, place)?;
+        let table = Table::read(r, MAX_SLICES + MAX_RETIRED, place)?;
         // The embedded bytes come behind the slices that name them.
         let mut ahead = r.clone();
         let mut scratch = Blobs::default();
         take_top(&mut ahead, &table, &mut scratch, Some(MAX_EMBEDDED), place)?;
-        Retired::read_all(&mut ahead, &table, place)?;
+        Retired::read_all(&mut ahead, &table, MAX_RETIRED, place)?;
         self.embedded = Bytes::copy_from_slice(take_bytes(&mut ahead, place)?);
         let embedded = self.embedded.len() as u64;
         self.tree.top = take_top(r, &table, &mut self.blobs, Some(embedded), place)?;
-        self.retired = Retired::read_all(r, &table, place)?;
+        self.retired = Retired::read_all(r, &table, MAX_RETIRED, place)?;
         *r = ahead;
         let size = self.tree.size;
         let sum = match &self.tree.top {
@@ -302,9 +335,6 @@ impl Record {
         let root = matches!(self.tree.top, Top::Root { .. });
         if sum != size || size > MAX_OBJECT || embedded > MAX_EMBEDDED || (root && size == 0) {
             return Err(damaged(place, format!("{size} bytes, of which slices have {sum}")));
-        }
-        if self.retired.len() > MAX_RETIRED {
-            return Err(damaged(place, format!("{} retired blobs", self.retired.len())));
         }
         Ok(())
     }
@@ -318,19 +348,21 @@ fn take_top(
     place: &str,
 ) -> Result<Top> {
     match or_short(r.u8(), place)? {
-        SLICES => {
-            let slices = read_slices(r, table, blobs, embedded, place)?;
-            if slices.len() > MAX_SLICES {
-                return Err(damaged(place, format!("{} slices", slices.len())));
-            }
-            Ok(Top::Inline(slices))
-        }
+        SLICES => Ok(Top::Inline(read_slices(r, table, blobs, (MAX_SLICES, embedded), place)?)),
         ROOT => {
             let height = or_short(r.u8().filter(|height| *height <= MAX_HEIGHT), place)?;
             let node = NodeRef(read_alias(r, table, blobs, place)?);
             Ok(Top::Root { node, height })
         }
         form => Err(damaged(place, format!("a tree of form {form}"))),
+    }
+}
+
+/// Sets the checksum of a record or an intent that was made by hand; for tests.
+pub fn seal(stored: &mut [u8]) {
+    if stored.len() >= CRC_AT + 4 {
+        let sum = sum_of(stored);
+        put_u32(stored, CRC_AT, sum);
     }
 }
 

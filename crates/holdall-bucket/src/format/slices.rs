@@ -38,15 +38,18 @@ pub(super) fn write_slices(
     Ok(())
 }
 
-/// Reads slices; `embedded` is how many bytes lie in the record, `None` in a node.
+/// How many slices there may be, and how many bytes lie in the record; `None` in a node.
+pub(super) type Limits = (usize, Option<u64>);
+
+/// Reads slices.
 pub(super) fn read_slices(
     r: &mut Reader<'_>,
     table: &[BlobRef],
     blobs: &mut Blobs,
-    embedded: Option<u64>,
+    (most, embedded): Limits,
     place: &str,
 ) -> Result<Vec<Slice>> {
-    let count = counted(r, MIN_SLICE, place)?;
+    let count = counted(r, MIN_SLICE, most, place)?;
     let mut slices = Vec::with_capacity(count);
     let mut all = 0_u64;
     for _ in 0..count {
@@ -78,7 +81,7 @@ fn read_slice(
             let at = usize::try_from(row - FIRST_ROW).ok();
             let blob = at.and_then(|at| table.get(at).copied());
             let blob = blob.ok_or_else(|| damaged(place, "a slice names no row"))?;
-            (blobs.alias(blob), blob.len)
+            (known_as(blob, blobs, place)?, blob.len)
         }
     };
     let from = or_short(r.varint(), place)?;
@@ -96,5 +99,18 @@ pub(super) fn read_alias(
     blobs: &mut Blobs,
     place: &str,
 ) -> Result<u64> {
-    Ok(blobs.alias(take_row(r, table, place)?))
+    known_as(take_row(r, table, place)?, blobs, place)
+}
+
+/// The alias of a blob that other nodes may have named before: of the same length, then.
+fn known_as(blob: BlobRef, blobs: &mut Blobs, place: &str) -> Result<u64> {
+    let alias = blobs.alias(blob);
+    match blobs.get(alias) {
+        Some(known) if known != blob => {
+            let detail =
+                format!("names blob {} of {} bytes, others of {}", blob.id, blob.len, known.len);
+            Err(damaged(place, detail))
+        }
+        _ => Ok(alias),
+    }
 }

@@ -137,7 +137,7 @@ impl Inner {
         record.retired.sort_by_key(|entry| (entry.named, std::cmp::Reverse(entry.seconds)));
         record.retired.dedup_by_key(|entry| entry.named);
         if record.retired.len() > self.sizes().retired {
-            let payload = encode_list(&record.retired);
+            let payload = encode_list(&record.retired)?;
             let blob = operation.write_list(self, target, &payload).await?;
             let named = Named { blob, part: Part::List };
             record.retired = vec![Retired { named, seconds }];
