@@ -35,8 +35,10 @@
 
 mod access;
 mod address;
+mod at;
 pub mod backend;
 mod backups;
+pub mod blocking;
 mod collect;
 pub mod format;
 #[doc(hidden)]

@@ -4,6 +4,7 @@
 
 use super::place::{self, BACKUPS, FIRST, First, VERSION};
 use crate::access::Access;
+use crate::format::keys::HEAD;
 use crate::refusal::{names_bucket, refused};
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -86,7 +87,15 @@ impl Bucket {
     /// # Errors
     /// [`Error::Invalid`] if it is used for something else; [`Error::Unsupported`]; those of asking.
     pub(crate) fn first(&self) -> Result<Option<First>> {
-        let Some(bytes) = self.wait(self.client.get_if(FIRST))? else { return Ok(None) };
+        let Some(bytes) = self.wait(self.client.get_if(FIRST))? else {
+            return match self.wait(self.client.get_if(HEAD))? {
+                None => Ok(None),
+                Some(_) => Err(Error::Invalid(format!(
+                    "{} holds a store of objects, no backups; name another prefix",
+                    self.name
+                ))),
+            };
+        };
         let other = |what: String| Error::Invalid(format!("{} {what}", self.name));
         let first: First = serde_json::from_slice(&bytes)
             .map_err(|e| other(format!("holds no backups: its {FIRST} is not understood: {e}")))?;

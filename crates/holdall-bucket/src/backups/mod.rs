@@ -18,6 +18,7 @@ pub use bucket::Bucket;
 pub use follow::{Event, Follow, Followed, follow};
 pub use keep::Keep;
 pub use manifest::Listed;
+pub(crate) use place::FIRST;
 pub use place::is_bucket;
 pub use prune::Pruned;
 pub use restore::Which;

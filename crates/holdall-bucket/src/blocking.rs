@@ -1,0 +1,491 @@
+//! The store for programs that wait: [`BucketStore`] with threads of its own for the requests.
+//!
+//! Owns: those threads. Each call is that of the async store, which tells what it does, costs and
+//! refuses; it must not be made from within a tokio runtime.
+
+use crate::access::Access;
+use crate::collect::{CollectOptions, Collected};
+use crate::probe::{ProbeReport, Progress, probe_s3};
+use crate::store::{
+    self, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
+};
+use bytes::Bytes;
+use holdall::{Attributes, Error, Result};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// Threads that speak to the server.
+const THREADS: usize = 2;
+/// Requests of [`BucketStore::remove_all`] that are under way together.
+const TOGETHER: usize = 16;
+/// Bytes that [`Windows`] reads at once.
+const WINDOW: u64 = 16 << 20;
+
+/// The threads. What is under way when they are dropped is given up.
+#[derive(Debug)]
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn start() -> Result<Arc<Self>> {
+        let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+        let runtime = runtime.map_err(|e| Error::io("starting threads", e))?;
+        Ok(Arc::new(Self(Some(runtime))))
+    }
+
+    fn runtime(&self) -> Result<&Runtime> {
+        self.0.as_ref().ok_or_else(|| Error::Invalid("the store was closed".into()))
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        self.runtime()?.block_on(work)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Asks a server all that a store at `s3://BUCKET/PREFIX` relies on, as [`probe_s3`].
+///
+/// # Errors
+/// As [`probe_s3`].
+pub fn probe_at(place: &str, access: &Access, progress: Progress<'_>) -> Result<ProbeReport> {
+    let s3 = crate::backend::S3::open(place, access)?;
+    Threads::start()?.wait(async { Ok(probe_s3(s3, "", progress).await?.1) })
+}
+
+/// Objects in a bucket, as [`store::BucketStore`], whose calls wait. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct BucketStore {
+    threads: Arc<Threads>,
+    store: store::BucketStore,
+}
+
+impl BucketStore {
+    /// As [`store::BucketStore::create_at`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn create_at(
+        place: &str,
+        access: &Access,
+        progress: Progress<'_>,
+    ) -> Result<(Self, ProbeReport)> {
+        let threads = Threads::start()?;
+        let made = threads.wait(store::BucketStore::create_at(place, access, progress));
+        let (store, report) = made?;
+        Ok((Self { threads, store }, report))
+    }
+
+    /// As [`store::BucketStore::open_at`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn open_at(place: &str, access: &Access) -> Result<Self> {
+        let threads = Threads::start()?;
+        let store = threads.wait(store::BucketStore::open_at(place, access))?;
+        Ok(Self { threads, store })
+    }
+
+    /// Gives a store that is open threads of its own.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if none can be started.
+    pub fn of(store: store::BucketStore) -> Result<Self> {
+        Ok(Self { threads: Threads::start()?, store })
+    }
+
+    /// The async store, whose calls [`BucketStore::wait`] waits for.
+    pub fn inner(&self) -> &store::BucketStore {
+        &self.store
+    }
+
+    /// Waits for `work`, calls of [`BucketStore::inner`] above all.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        self.threads.wait(work)
+    }
+
+    /// As [`store::BucketStore::collection`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn collection(&self, name: &str) -> Result<Self> {
+        Ok(Self { threads: self.threads.clone(), store: self.store.collection(name)? })
+    }
+
+    /// As [`store::BucketStore::name`].
+    pub fn name(&self) -> &str {
+        self.store.name()
+    }
+
+    /// As [`store::BucketStore::id`].
+    pub fn id(&self) -> &str {
+        self.store.id()
+    }
+
+    /// As [`store::BucketStore::get`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn get(&self, name: &str) -> Result<Option<Bytes>> {
+        self.wait(self.store.get(name))
+    }
+
+    /// As [`store::BucketStore::get_range`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn get_range(&self, name: &str, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.wait(self.store.get_range(name, range))
+    }
+
+    /// As [`store::BucketStore::open`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn open(&self, name: &str) -> Result<Option<Object>> {
+        let object = self.wait(self.store.open(name))?;
+        Ok(object.map(|object| Object { threads: self.threads.clone(), object }))
+    }
+
+    /// As [`store::BucketStore::info`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn info(&self, name: &str) -> Result<Option<ObjectInfo>> {
+        self.wait(self.store.info(name))
+    }
+
+    /// As [`store::BucketStore::infos`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn infos(&self, names: &[String]) -> Result<Vec<ObjectInfo>> {
+        self.wait(self.store.infos(names))
+    }
+
+    /// As [`store::BucketStore::put`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn put(&self, name: &str, bytes: impl Into<Bytes>) -> Result<ObjectVersion> {
+        self.wait(self.store.put(name, bytes))
+    }
+
+    /// As [`store::BucketStore::put_with`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn put_with(
+        &self,
+        name: &str,
+        bytes: impl Into<Bytes>,
+        options: PutOptions,
+    ) -> Result<ObjectVersion> {
+        self.wait(self.store.put_with(name, bytes, options))
+    }
+
+    /// As [`store::BucketStore::writer`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn writer(&self, name: &str, options: PutOptions) -> Result<Writer> {
+        let writer = self.store.writer(name, options)?;
+        Ok(Writer { threads: self.threads.clone(), writer })
+    }
+
+    /// As [`store::BucketStore::edit`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn edit(&self, name: &str, splices: Vec<Splice>) -> Result<u64> {
+        self.wait(self.store.edit(name, splices))
+    }
+
+    /// As [`store::BucketStore::edit_if`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn edit_if(
+        &self,
+        name: &str,
+        splices: Vec<Splice>,
+        only: ObjectVersion,
+    ) -> Result<ObjectVersion> {
+        self.wait(self.store.edit_if(name, splices, only))
+    }
+
+    /// As [`store::BucketStore::splice`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn splice(&self, name: &str, range: Range<u64>, bytes: impl Into<Bytes>) -> Result<u64> {
+        self.wait(self.store.splice(name, range, bytes))
+    }
+
+    /// As [`store::BucketStore::insert`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn insert(&self, name: &str, at: u64, bytes: impl Into<Bytes>) -> Result<u64> {
+        self.wait(self.store.insert(name, at, bytes))
+    }
+
+    /// As [`store::BucketStore::delete_range`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn delete_range(&self, name: &str, range: Range<u64>) -> Result<u64> {
+        self.wait(self.store.delete_range(name, range))
+    }
+
+    /// As [`store::BucketStore::append`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn append(&self, name: &str, bytes: impl Into<Bytes>) -> Result<u64> {
+        self.wait(self.store.append(name, bytes))
+    }
+
+    /// As [`store::BucketStore::set_attributes`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn set_attributes(&self, name: &str, attributes: Attributes) -> Result<ObjectVersion> {
+        self.wait(self.store.set_attributes(name, attributes))
+    }
+
+    /// As [`store::BucketStore::copy_with`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn copy(&self, from: &str, to: &str, mode: PutMode) -> Result<ObjectVersion> {
+        self.wait(self.store.copy_with(from, to, mode))
+    }
+
+    /// As [`store::BucketStore::copy_range`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn copy_range(&self, from: &str, range: Range<u64>, to: &str, at: u64) -> Result<u64> {
+        self.wait(self.store.copy_range(from, range, to, at))
+    }
+
+    /// As [`store::BucketStore::concat`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn concat(&self, parts: &[&str], to: &str) -> Result<ObjectVersion> {
+        self.wait(self.store.concat(parts, to))
+    }
+
+    /// As [`store::BucketStore::rename_with`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn rename(&self, from: &str, to: &str, mode: PutMode) -> Result<ObjectVersion> {
+        self.wait(self.store.rename_with(from, to, mode))
+    }
+
+    /// As [`store::BucketStore::remove`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn remove(&self, name: &str) -> Result<bool> {
+        self.wait(self.store.remove(name))
+    }
+
+    /// As [`store::BucketStore::remove_if`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn remove_if(&self, name: &str, only: ObjectVersion) -> Result<bool> {
+        self.wait(self.store.remove_if(name, only))
+    }
+
+    /// Removes objects one by one, many of them at the same time; returns how many were there. After
+    /// an error some are removed, and no other is begun.
+    ///
+    /// # Errors
+    /// As [`store::BucketStore::remove`].
+    pub fn remove_all(&self, names: &[String]) -> Result<usize> {
+        let store = &self.store;
+        let removed = store::together(names, TOGETHER, |name| async { store.remove(name).await });
+        Ok(self.wait(removed)?.into_iter().filter(|was_there| *was_there).count())
+    }
+
+    /// As [`store::BucketStore::list`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn list(&self, what: &ListNames) -> Result<Names> {
+        self.wait(self.store.list(what))
+    }
+
+    /// As [`store::BucketStore::collections`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn collections(&self) -> Result<Vec<String>> {
+        self.wait(self.store.collections())
+    }
+
+    /// As [`store::BucketStore::collect`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn collect(
+        &self,
+        options: CollectOptions,
+        progress: &mut (dyn FnMut(&Collected) + Send),
+    ) -> Result<Collected> {
+        self.wait(self.store.collect(options, progress))
+    }
+}
+
+/// Puts an object that comes in parts, as [`store::Writer`]. Without [`Writer::finish`] none appears.
+#[derive(Debug)]
+pub struct Writer {
+    threads: Arc<Threads>,
+    writer: store::Writer,
+}
+
+impl Writer {
+    /// Bytes that were sent, in whole segments.
+    pub fn size(&self) -> u64 {
+        self.writer.size()
+    }
+
+    /// As [`store::Writer::finish`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn finish(self) -> Result<ObjectVersion> {
+        self.threads.wait(self.writer.finish())
+    }
+}
+
+/// Errors have the store's own inside.
+impl io::Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.threads.wait(self.writer.push(bytes)).map_err(io::Error::from)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One version of an object, as [`store::Object`].
+#[derive(Debug, Clone)]
+pub struct Object {
+    threads: Arc<Threads>,
+    object: store::Object,
+}
+
+impl Object {
+    /// What is known of it.
+    pub fn info(&self) -> ObjectInfo {
+        self.object.info()
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.object.size()
+    }
+
+    /// As [`store::Object::read`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
+        self.threads.wait(self.object.read(range))
+    }
+
+    /// Reads the bytes from `at` on into `buffer`, as many as there are; returns how many.
+    ///
+    /// # Errors
+    /// As [`store::Object::read`].
+    pub fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> Result<usize> {
+        let bytes = self.read(at..at.saturating_add(buffer.len() as u64))?;
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
+    /// The bytes `range`, cut to the object's size, some MiB at a time. The next are read meanwhile.
+    ///
+    /// # Errors
+    /// None that is known of.
+    pub fn windows(&self, range: Range<u64>) -> Result<Windows> {
+        let end = range.end.min(self.size());
+        let mut windows =
+            Windows { threads: self.threads.clone(), at: range.start, end, reading: None };
+        windows.begin(self.object.clone())?;
+        Ok(windows)
+    }
+}
+
+/// A read under way, and the object to go on with.
+type Reading = JoinHandle<(store::Object, Result<Bytes>)>;
+
+/// The bytes of an object, from [`Object::windows`]. Ends after an error.
+#[derive(Debug)]
+pub struct Windows {
+    threads: Arc<Threads>,
+    at: u64,
+    end: u64,
+    reading: Option<Reading>,
+}
+
+impl Windows {
+    /// Begins to read what is next.
+    fn begin(&mut self, mut object: store::Object) -> Result<()> {
+        if self.at >= self.end {
+            return Ok(());
+        }
+        let range = self.at..self.end.min(self.at + WINDOW);
+        self.at = range.end;
+        let read = async move {
+            let bytes = object.read(range).await;
+            (object, bytes)
+        };
+        self.reading = Some(self.threads.runtime()?.spawn(read));
+        Ok(())
+    }
+
+    fn turn(&mut self, reading: Reading) -> Result<Bytes> {
+        let ended = |e: tokio::task::JoinError| Error::Invalid(format!("a request ended: {e}"));
+        let (object, bytes) = self.threads.runtime()?.block_on(reading).map_err(ended)?;
+        let bytes = bytes?;
+        self.begin(object)?;
+        Ok(bytes)
+    }
+}
+
+impl Iterator for Windows {
+    type Item = Result<Bytes>;
+
+    fn next(&mut self) -> Option<Result<Bytes>> {
+        let reading = self.reading.take()?;
+        Some(self.turn(reading))
+    }
+}
+
+impl Drop for Windows {
+    fn drop(&mut self) {
+        if let Some(reading) = self.reading.take() {
+            reading.abort();
+        }
+    }
+}
