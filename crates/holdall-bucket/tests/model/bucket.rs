@@ -225,9 +225,7 @@ impl Bucket {
         let mut found: Vec<_> = self.records.iter().filter(|(name, _)| behind(name)).collect();
         let end = if found.len() > page { Page::More } else { Page::Last };
         found.truncate(page);
-        let entry = |(name, (tag, record)): (&Name, &Tagged)| {
-            (*name, record.class(), *tag)
-        };
+        let entry = |(name, (tag, record)): (&Name, &Tagged)| (*name, record.class(), *tag);
         Answer::Names(found.into_iter().map(entry).collect(), end)
     }
 
@@ -260,7 +258,8 @@ impl Bucket {
         }
         if intent.state != State::Open {
             self.condemned.insert(op);
-            let writes = |late: &Late| matches!(&late.request, Request::PutIntent(o, ..) if *o == op);
+            let writes =
+                |late: &Late| matches!(&late.request, Request::PutIntent(o, ..) if *o == op);
             self.late.retain(|late| !writes(late));
         }
         Answer::Done

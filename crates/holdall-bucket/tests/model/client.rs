@@ -19,7 +19,7 @@ pub fn start(talk: &mut Talk<'_>, script: &Script) -> Asked<Stage> {
         Script::Edit { name, keep, blob } => {
             let base = object(talk, name)?;
             if blob {
-                let tag = announce(talk, name, &[Blob(op, 0)])?;
+                let tag = announce(talk, name)?;
                 return Ok(Stage::Blobs(Some(base), tag));
             }
             Ok(Stage::Commit(Commit::new(op, name, Some(base), Change::Pieces(keep, None))))
@@ -58,10 +58,10 @@ fn start_put(talk: &mut Talk<'_>, name: Name, intent_first: bool) -> Asked<Stage
     }
     if !intent_first {
         let base = base_or_placeholder(talk, name)?;
-        let tag = announce(talk, name, &[Blob(talk.op, 0)])?;
+        let tag = announce(talk, name)?;
         return Ok(Stage::Blobs(Some(base), tag));
     }
-    let tag = announce(talk, name, &[Blob(talk.op, 0)])?;
+    let tag = announce(talk, name)?;
     let before = talk.lacks(Mutation::R05Order);
     let mut is_open = !before || see_open(talk, talk.op)?;
     let base = base_or_placeholder(talk, name)?;
@@ -98,23 +98,16 @@ pub fn base_or_placeholder(talk: &mut Talk<'_>, name: Name) -> Asked<Tagged> {
 }
 
 /// Rule 3: the intent to write, before the first blob.
-fn announce(talk: &mut Talk<'_>, name: Name, early: &[Blob]) -> Asked<Tag> {
+fn announce(talk: &mut Talk<'_>, name: Name) -> Asked<Tag> {
     if talk.lacks(Mutation::R03Blob) {
-        for blob in early {
-            talk.settle(|| Request::PutBlob(*blob))?;
-        }
+        put_blobs(talk, &Blobs::from([Blob(talk.op, 0)]))?;
     }
     put_intent(talk, name, None, Way::New)
 }
 
 /// Writes the intent. Sent again, it must find its own, open, and it is not sent again after the
 /// grace.
-pub fn put_intent(
-    talk: &mut Talk<'_>,
-    target: Name,
-    tops: Option<Blobs>,
-    way: Way,
-) -> Asked<Tag> {
+pub fn put_intent(talk: &mut Talk<'_>, target: Name, tops: Option<Blobs>, way: Way) -> Asked<Tag> {
     let (tag, op) = (talk.tag(), talk.op);
     let way = match way {
         Way::New if talk.lacks(Mutation::R03Over) => Way::Over,
@@ -132,11 +125,18 @@ pub fn put_intent(
     if is_mine { Ok(tag) } else { Err(Halt::Stop) }
 }
 
+pub fn put_blobs(talk: &mut Talk<'_>, blobs: &Blobs) -> Asked<()> {
+    for blob in blobs {
+        talk.settle(|| Request::PutBlob(*blob))?;
+    }
+    Ok(())
+}
+
 /// The blobs, and the renewal of the intent by those that take long.
 pub fn blobs(talk: &mut Talk<'_>, script: &Script, base: &Read, intent: Tag) -> Asked<Stage> {
     let (op, blobs) = (talk.op, blobs_of(talk.op, script));
-    for blob in &blobs {
-        talk.settle(|| Request::PutBlob(*blob))?;
+    if !talk.lacks(Mutation::R03First) {
+        put_blobs(talk, &blobs)?;
     }
     let (name, change) = match *script {
         Script::Put { name, renew, .. } => {
@@ -214,14 +214,18 @@ pub fn finish(
     (op, outcome): (Op, Outcome),
     then: Option<(Name, Tag)>,
 ) -> Asked<Stage> {
+    let writes = matches!(script, Script::Put { .. } | Script::Edit { blob: true, .. });
     let succeeded = outcome == Outcome::Done || talk.lacks(Mutation::R08Loss);
     let removes = match script {
-        Script::Put { .. } | Script::Edit { blob: true, .. } => succeeded,
+        _ if writes => succeeded,
         Script::Copy { .. } => {
             op == talk.op && outcome == Outcome::Done && talk.lacks(Mutation::R08Share)
         }
         _ => false,
     };
+    if talk.lacks(Mutation::R03First) && writes && outcome == Outcome::Done {
+        put_blobs(talk, &blobs_of(op, script))?;
+    }
     if removes {
         talk.settle(|| Request::DeleteIntent(op))?;
     }
@@ -252,7 +256,8 @@ pub fn purge(talk: &mut Talk<'_>, name: Name, found: &Tagged) -> Asked<()> {
     if talk.lacks(Mutation::R10First) {
         rewrite(talk, name, found, without.clone())?;
     }
-    let needed = |blob: &&Blob| record.live.contains(blob) && !talk.setting.lacks(Mutation::R10Live);
+    let needed =
+        |blob: &&Blob| record.live.contains(blob) && !talk.setting.lacks(Mutation::R10Live);
     let doomed: Vec<Blob> = record.retired.iter().filter(|blob| !needed(blob)).copied().collect();
     for blob in doomed {
         talk.settle(|| Request::DeleteBlob(blob))?;

@@ -4,7 +4,7 @@
 //! lost; and [`rewrite`], a record written again with the same changes.
 
 use crate::bucket::{Answer, Put, Read, Request, Tagged, Way};
-use crate::client::{base_or_placeholder, put_intent};
+use crate::client::{base_or_placeholder, put_blobs, put_intent};
 use crate::process::{Asked, Outcome, Stage, Talk};
 use crate::record::{Change, Name, Op, Record, State, Tag};
 use crate::rules::Mutation;
@@ -53,7 +53,7 @@ pub fn run(talk: &mut Talk<'_>, commit: &Commit) -> Asked<Stage> {
     let mut tag = talk.tag();
     let base = commit.base.as_ref().map(|(_, record)| record.as_ref());
     let Some(record) = commit.change.apply(base, commit.op, tag, talk.setting) else {
-        return Ok(lost(commit, &commit.base));
+        return Ok(commit.end(Outcome::Lost));
     };
     let (mut mine, mut first_sent) = (Vec::new(), commit.first_sent);
     for send in 0..talk.setting.sends {
@@ -114,7 +114,9 @@ fn said(talk: &Talk<'_>, commit: &Commit, mine: &[Tag], found: &Read, is_fresh: 
             record.incarnation == base.incarnation && usize::from(later) <= talk.setting.recent
         }
         // Nobody else draws this incarnation: the create was applied, and others went on from it.
-        None if mine.contains(&record.incarnation) => return Said::Done,
+        None if mine.contains(&record.incarnation) && !talk.lacks(Mutation::R02Own) => {
+            return Said::Done;
+        }
         // Had it been applied, no other could have been since: a record is removed only when it
         // is older than the grace.
         None => is_fresh,
@@ -122,19 +124,11 @@ fn said(talk: &Talk<'_>, commit: &Commit, mine: &[Tag], found: &Read, is_fresh: 
     if is_proven || talk.lacks(Mutation::R02Proof) { Said::Lost } else { Said::Unclear }
 }
 
-/// The change was lost against what was found. A create of it may still arrive if that is gone,
-/// as gone records are removed.
-fn lost(commit: &Commit, found: &Read) -> Stage {
-    let is_gone = found.as_ref().is_none_or(|(_, record)| record.gone);
-    let may_come = commit.first_sent.is_some() && is_gone;
-    commit.end(if may_come { Outcome::Unknown } else { Outcome::Lost })
-}
-
 /// Begins anew on what was found.
 fn anew(talk: &mut Talk<'_>, mut commit: Commit, found: Read) -> Asked<Stage> {
     commit.tries += 1;
     if commit.once || commit.tries >= talk.setting.tries {
-        return Ok(lost(&commit, &found));
+        return Ok(commit.end(Outcome::Lost));
     }
     commit.base = found;
     if !commit.change.brings_blobs() {
@@ -152,14 +146,12 @@ fn anew(talk: &mut Talk<'_>, mut commit: Commit, found: Read) -> Asked<Stage> {
     if see_open(talk, commit.op)? {
         return Ok(Stage::Commit(commit));
     }
-    if talk.lacks(Mutation::R03Again) {
-        if let Change::Whole(blobs) = &commit.change {
-            put_intent(talk, commit.name, None, Way::Over)?;
-            for blob in blobs {
-                talk.settle(|| Request::PutBlob(*blob))?;
-            }
-            return Ok(Stage::Commit(commit));
-        }
+    if talk.lacks(Mutation::R03Again)
+        && let Change::Whole(blobs) = &commit.change
+    {
+        put_intent(talk, commit.name, None, Way::Over)?;
+        put_blobs(talk, blobs)?;
+        return Ok(Stage::Commit(commit));
     }
     Ok(commit.end(Outcome::Lost))
 }

@@ -27,16 +27,21 @@ pub fn run(talk: &mut Talk<'_>) -> Asked<Stage> {
     }
     for (name, ..) in talk.names()? {
         let found = talk.read(name)?;
-        let of = found.iter().flat_map(|(_, record)| record.live.iter().chain(&record.retired));
-        named.extend(of.copied());
+        if let Some((_, record)) = found {
+            named.extend(&record.live);
+            if !talk.lacks(Mutation::R14Retired) && !talk.lacks(Mutation::R14Both) {
+                named.extend(&record.retired);
+            }
+        }
     }
-    if !talk.lacks(Mutation::R14Shares) && !talk.lacks(Mutation::R14NoShares) {
+    let lists = [Mutation::R14Shares, Mutation::R14NoShares, Mutation::R14Both];
+    if !lists.iter().any(|mutation| talk.lacks(*mutation)) {
         named.extend(shares(talk)?);
     }
     if talk.lacks(Mutation::R14Intents) {
         active = operations(talk)?;
     }
-    if !is_newest(talk, cycle)? {
+    if !talk.lacks(Mutation::R14Cycle) && !is_newest(talk, cycle)? {
         return Ok(Stage::End);
     }
     let unnamed = |blob: &&Blob| !active.contains(&blob.0) && !named.contains(blob);
@@ -51,5 +56,9 @@ fn operations(talk: &mut Talk<'_>) -> Asked<BTreeSet<Op>> {
 }
 
 fn shares(talk: &mut Talk<'_>) -> Asked<Blobs> {
-    Ok(talk.intents()?.into_iter().flat_map(|(_, intent)| intent.tops.unwrap_or_default()).collect())
+    Ok(talk
+        .intents()?
+        .into_iter()
+        .flat_map(|(_, intent)| intent.tops.unwrap_or_default())
+        .collect())
 }

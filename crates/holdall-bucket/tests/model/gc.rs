@@ -52,6 +52,15 @@ pub struct Gc {
 pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
     let cycle = next_cycle(talk)?;
     let mut intents = talk.intents()?;
+    // Rule 8: a cycle that began later may have read the records before the copy was written. It
+    // must see the intent. Those that begin after this read see the record.
+    let is_resolved = |intent: &Intent| matches!(intent.state, State::Resolved(_));
+    if intents.iter().any(|(_, intent)| is_resolved(intent))
+        && !talk.lacks(Mutation::R08Check)
+        && !is_newest(talk, cycle)?
+    {
+        intents.retain(|(_, intent)| !is_resolved(intent));
+    }
     intents.reverse();
     let gc = Gc {
         cycle,
@@ -124,7 +133,7 @@ impl Gc {
             return Ok(());
         };
         if let State::Resolved(cycle) = intent.state {
-            if cycle < self.cycle || talk.lacks(Mutation::R08Cycle) {
+            if cycle < self.cycle || talk.lacks(Mutation::R08Newer) {
                 talk.settle(|| Request::DeleteIntent(op))?;
             }
             return Ok(());
@@ -135,6 +144,11 @@ impl Gc {
             (Fence::Shown, None) => drop(talk.settle(|| Request::DeleteIntent(op))?),
             (Fence::Never, None) => {
                 self.fenced.insert(op);
+            }
+            (_, Some(_)) if talk.lacks(Mutation::R08Now) => {
+                if is_newest(talk, self.cycle)? {
+                    talk.settle(|| Request::DeleteIntent(op))?;
+                }
             }
             (_, Some(_)) => {
                 let state = State::Resolved(self.cycle);
@@ -202,7 +216,10 @@ impl Gc {
             return Ok(false);
         }
         let keeps = |blob: &Blob| self.roots.contains(blob) || self.shares.contains(blob);
-        let retired = self.candidates.values().flat_map(|(_, record)| droppable(record));
+        let retired = self.candidates.values().flat_map(|(_, record)| {
+            let own = |blob: &&Blob| !record.live.contains(blob) || talk.lacks(Mutation::R11Live);
+            record.retired.iter().filter(own).copied()
+        });
         let retired = retired.filter(|blob| !keeps(blob) || talk.lacks(Mutation::R11Retired));
         let fenced = self.blobs.iter().copied();
         let fenced = fenced.filter(|blob| !keeps(blob) || talk.lacks(Mutation::R11Fenced));
@@ -271,11 +288,6 @@ impl Gc {
         }
         Ok(())
     }
-}
-
-/// Retired blobs that the object itself does not need.
-fn droppable(record: &Record) -> impl Iterator<Item = Blob> + '_ {
-    record.retired.difference(&record.live).copied()
 }
 
 /// Makes the intent condemned; its tag then. None if another did something with it.

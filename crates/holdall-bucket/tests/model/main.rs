@@ -14,15 +14,18 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
+mod bounded;
 mod bucket;
+mod cases;
 mod checks;
 mod client;
 mod commit;
+mod exhaustive;
 mod faults;
 mod full;
 mod gc;
+mod mutations;
 mod process;
 mod random;
 mod record;
 mod rules;
-mod tests_random;

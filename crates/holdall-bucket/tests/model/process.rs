@@ -19,11 +19,24 @@ pub enum Script {
     /// An object whose bytes are embedded.
     PutSmall(Name),
     /// An object with blobs.
-    Put { name: Name, blobs: u8, intent_first: bool, renew: bool },
+    Put {
+        name: Name,
+        blobs: u8,
+        intent_first: bool,
+        renew: bool,
+    },
     /// Keeps the blobs whose bit is set; with or without a new one.
-    Edit { name: Name, keep: u8, blob: bool },
+    Edit {
+        name: Name,
+        keep: u8,
+        blob: bool,
+    },
     Delete(Name),
-    Copy { from: Name, to: Name, rename: bool },
+    Copy {
+        from: Name,
+        to: Name,
+        rename: bool,
+    },
     /// An editor removes what its object retired.
     Purge(Name),
     Gc,

@@ -22,7 +22,7 @@ const LAST_STEPS: usize = 2000;
 
 /// What most processes do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mix {
+enum Mix {
     /// Some of all.
     All,
     /// Copies and renames beside gc.
@@ -47,13 +47,6 @@ pub struct Tally {
     pub records_removed: u64,
 }
 
-/// Where a run failed.
-#[derive(Debug)]
-pub struct Failure {
-    pub why: String,
-    pub trace: Vec<String>,
-}
-
 struct Run {
     rng: SmallRng,
     setting: Setting,
@@ -71,18 +64,18 @@ struct Run {
 }
 
 /// One run.
-pub fn run(seed: u64, broken: Option<Mutation>, mix: Option<Mix>) -> Result<Tally, String> {
-    let mut run = Run::draw(seed, broken, mix);
+pub fn run(seed: u64, broken: Option<Mutation>) -> Result<Tally, String> {
+    let mut run = Run::draw(seed, broken);
     run.play()?;
     Ok(run.tally)
 }
 
-/// The same run with its steps.
-pub fn trace(seed: u64, broken: Option<Mutation>, mix: Option<Mix>) -> Option<Failure> {
-    let mut run = Run::draw(seed, broken, mix);
+/// The steps of the same run, and what went wrong in it.
+pub fn trace(seed: u64) -> (Vec<String>, Option<String>) {
+    let mut run = Run::draw(seed, None);
     run.trace = Some(Vec::new());
-    let why = run.play().err()?;
-    Some(Failure { why, trace: run.trace.unwrap_or_default() })
+    let wrong = run.play().err();
+    (run.trace.unwrap_or_default(), wrong)
 }
 
 impl Tally {
@@ -100,10 +93,10 @@ impl Tally {
 }
 
 impl Run {
-    fn draw(seed: u64, broken: Option<Mutation>, mix: Option<Mix>) -> Self {
+    fn draw(seed: u64, broken: Option<Mutation>) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
         let mixes = [Mix::All, Mix::All, Mix::Movers, Mix::Small, Mix::Writers];
-        let drawn = *mixes.choose(&mut rng).unwrap_or(&Mix::All);
+        let mix = *mixes.choose(&mut rng).unwrap_or(&Mix::All);
         let setting = Setting {
             broken,
             recent: *[1, 2, 4].choose(&mut rng).unwrap_or(&4),
@@ -113,7 +106,7 @@ impl Run {
         };
         Self {
             setting,
-            mix: mix.unwrap_or(drawn),
+            mix,
             names: rng.random_range(2..=NAMES as u8),
             faults: *[0, 100, 300].choose(&mut rng).unwrap_or(&300),
             bucket: Bucket::default(),

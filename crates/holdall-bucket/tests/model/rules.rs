@@ -18,6 +18,10 @@ pub enum Mutation {
     R02Late,
     /// A change that may still arrive is reported as lost.
     R02Conflict,
+    /// The incarnation of a create is no sign that it was applied.
+    R02Own,
+    /// Blobs are written after the record.
+    R03First,
     /// An operation that found its intent condemned writes intent and blobs again.
     R03Again,
     /// A blob is written before its intent.
@@ -26,7 +30,7 @@ pub enum Mutation {
     R03Over,
     /// An intent is sent again later than the grace.
     R03Late,
-    /// A record that names blobs is created where there is none.
+    /// A record that names blobs is created without a gone one before it.
     R04Absent,
     /// The intent is not looked at.
     R05Check,
@@ -52,8 +56,12 @@ pub enum Mutation {
     R08Loss,
     /// The copier removes its intent.
     R08Share,
-    /// A resolved intent is removed whichever cycle resolved it.
-    R08Cycle,
+    /// gc removes a share intent as soon as nothing more can come of it.
+    R08Now,
+    /// A cycle removes intents that a newer one resolved.
+    R08Newer,
+    /// A cycle removes resolved intents although a newer one has begun.
+    R08Check,
     /// gc leaves the intent open.
     R09Condemn,
     /// gc does not rewrite the record.
@@ -74,10 +82,12 @@ pub enum Mutation {
     R10First,
     /// Retired blobs that the object still needs are deleted, too.
     R10Live,
-    /// Blobs of fenced operations are deleted whoever names them.
+    /// Blobs of fenced operations are deleted even if records name them.
     R11Fenced,
-    /// Retired blobs are deleted whoever names them.
+    /// Retired blobs are deleted even if records name them.
     R11Retired,
+    /// Retired blobs that the object itself names are deleted.
+    R11Live,
     /// Share intents are no roots.
     R11Intents,
     /// Share intents are listed before the records are read.
@@ -108,6 +118,12 @@ pub enum Mutation {
     R14Shares,
     /// Share intents are not listed.
     R14NoShares,
+    /// Retired blobs count as unnamed.
+    R14Retired,
+    /// Both.
+    R14Both,
+    /// The cycle's number is not looked at.
+    R14Cycle,
 }
 
 /// The bounds of a run, and what is taken out in it.
