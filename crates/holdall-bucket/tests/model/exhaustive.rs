@@ -195,7 +195,7 @@ pub enum Order {
     Breadth,
 }
 
-/// Tries all. `most` ends a search that has made this many states.
+/// Tries all. `most` ends a search that has made this many requests.
 pub fn search(case: Case, broken: Option<Mutation>, order: Order, most: usize) -> Found {
     let setting = Setting { broken, recent: case.recent, sends: 2, tries: 2, page: 1000 };
     let builder = Search { case, setting }.checker().threads(1).target_state_count(most);

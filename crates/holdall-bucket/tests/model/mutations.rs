@@ -158,7 +158,7 @@ const SOON: [M; 14] = [
 const SEEDS: u64 = 1_000;
 /// Seeds for what nothing shows.
 const ARGUED: u64 = 500;
-/// Most states of a case; none reaches that unless a mutation makes it endless.
+/// Most requests tried in a case; none reaches that unless a mutation makes it endless.
 const MOST: usize = 5_000_000;
 
 #[test]
@@ -176,7 +176,7 @@ fn each_rule_is_needed() {
             }
             Never(case, why) => {
                 let found = search(*case, Some(*mutation), Order::Depth, MOST);
-                assert!(found.complete, "{name}: more than {MOST} states");
+                assert!(found.complete, "{name}: more than {MOST} requests");
                 assert!(found.wrong.is_none(), "{name} is noticed: {:?}", found.wrong);
                 for seed in 0..ARGUED {
                     let noticed = run(seed, Some(*mutation)).err();

@@ -1,13 +1,13 @@
 //! The random engine: many processes on few names, by seed.
 //!
 //! Owns: what a seed draws, and the run of it. A run ends in silence: some processes finish, the
-//! others die where they are, and gc alone goes on.
+//! others die, and gc alone goes on.
 
 use crate::bucket::{Bucket, NAMES, Request};
 use crate::checks;
 use crate::faults::{Fate, deliver, fates, step};
 use crate::process::{Outcome, Process, Script};
-use crate::record::Name;
+use crate::record::{Name, Op};
 use crate::rules::{Mutation, Setting};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -31,6 +31,8 @@ enum Mix {
     Small,
     /// Large puts and edits beside gc.
     Writers,
+    /// Renames beside several cycles of gc.
+    Cycles,
 }
 
 /// What happened in runs. A generator that no longer does anything must not pass.
@@ -52,6 +54,9 @@ struct Run {
     setting: Setting,
     mix: Mix,
     names: u8,
+    /// Of 10 steps, how many are by the process that made the one before.
+    sticks: u32,
+    last: Option<Op>,
     /// Of 1,000 requests, how many have a fate.
     faults: u32,
     bucket: Bucket,
@@ -95,7 +100,7 @@ impl Tally {
 impl Run {
     fn draw(seed: u64, broken: Option<Mutation>) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let mixes = [Mix::All, Mix::All, Mix::Movers, Mix::Small, Mix::Writers];
+        let mixes = [Mix::All, Mix::All, Mix::Movers, Mix::Small, Mix::Writers, Mix::Cycles];
         let mix = *mixes.choose(&mut rng).unwrap_or(&Mix::All);
         let setting = Setting {
             broken,
@@ -108,6 +113,8 @@ impl Run {
             setting,
             mix,
             names: rng.random_range(2..=NAMES as u8),
+            sticks: *[0, 0, 7, 9].choose(&mut rng).unwrap_or(&0),
+            last: None,
             faults: *[0, 100, 300].choose(&mut rng).unwrap_or(&300),
             bucket: Bucket::default(),
             active: Vec::new(),
@@ -140,14 +147,20 @@ impl Run {
         self.silence()
     }
 
-    /// The process that acts next, by the speed of each.
+    /// The process that acts next: the last one again, or by the speed of each.
     fn pick(&mut self) -> Option<usize> {
+        let last = self.active.iter().position(|(process, _)| Some(process.op) == self.last);
+        if last.is_some() && self.rng.random_ratio(self.sticks, 10) {
+            return last;
+        }
         let sum: f64 = self.active.iter().map(|(_, speed)| speed).sum();
         let mut at = self.rng.random_range(0.0..sum.max(0.01));
-        self.active.iter().position(|(_, speed)| {
+        let picked = self.active.iter().position(|(_, speed)| {
             at -= speed;
             at < 0.0
-        })
+        })?;
+        self.last = Some(self.active[picked].0.op);
+        Some(picked)
     }
 
     /// A process begins. Some are slow, some nearly stand still.
@@ -168,6 +181,7 @@ impl Run {
             Mix::All => [18, 5, 24, 10, 24, 5, 10, 4],
             Mix::Movers => [8, 0, 8, 4, 60, 0, 16, 4],
             Mix::Small => [8, 36, 4, 24, 4, 4, 20, 0],
+            Mix::Cycles => [10, 0, 4, 4, 44, 0, 36, 2],
             Mix::Writers => [30, 4, 24, 8, 4, 4, 16, 10],
         };
         let mut at: u32 = rng.random_range(0..weights.iter().sum());
@@ -176,7 +190,7 @@ impl Run {
             at = at.saturating_sub(*weight);
             is_here
         });
-        let renames = if self.mix == Mix::Movers { 0.8 } else { 0.4 };
+        let renames = if matches!(self.mix, Mix::Movers | Mix::Cycles) { 0.8 } else { 0.4 };
         match kind {
             Some(0) => Script::Put {
                 name,
