@@ -189,16 +189,12 @@ const MOST: usize = 10_000_000;
 const MOST_LARGE: usize = 60_000_000;
 
 #[test]
-fn small_cases() {
+fn every_order() {
     for (case, least) in CASES {
         let found = try_all(case, MOST);
         assert!(found.complete, "{}: more than {MOST} requests", case.name);
         assert!(found.states >= least, "{}: {} states are too few", case.name, found.states);
     }
-}
-
-#[test]
-fn large_cases() {
     if std::env::var_os("HOLDALL_MODEL_LARGE").is_some() {
         for case in LARGE {
             try_all(case, MOST_LARGE);
