@@ -1,0 +1,319 @@
+//! The random engine: many processes on few names, by seed.
+//!
+//! Owns: what a seed draws, and the run of it. A run ends in silence: some processes finish, the
+//! others die, and gc alone goes on.
+
+use crate::bucket::{Bucket, NAMES, Request};
+use crate::checks;
+use crate::faults::{Fate, deliver, fates, step};
+use crate::process::{Outcome, Process, Script};
+use crate::record::{Name, Op};
+use crate::rules::{Mutation, Setting};
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+/// Steps before the silence.
+const STEPS: usize = 700;
+/// Most processes at once.
+const ACTIVE: usize = 8;
+/// Steps that a process may take in the silence: more than any script has.
+const LAST_STEPS: usize = 2000;
+
+/// What most processes do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mix {
+    /// Some of all.
+    All,
+    /// Copies and renames beside gc.
+    Movers,
+    /// Small objects that come and go.
+    Small,
+    /// Large puts and edits beside gc.
+    Writers,
+    /// Renames beside several cycles of gc.
+    Cycles,
+}
+
+/// What happened in runs. A generator that no longer does anything must not pass.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    pub runs: u64,
+    pub steps: u64,
+    pub done: u64,
+    pub lost: u64,
+    pub unknown: u64,
+    pub crashed: u64,
+    pub late: u64,
+    pub blobs_deleted: u64,
+    pub records_removed: u64,
+}
+
+struct Run {
+    rng: SmallRng,
+    setting: Setting,
+    mix: Mix,
+    names: u8,
+    /// Of 10 steps, how many are by the process that made the one before.
+    sticks: u32,
+    last: Option<Op>,
+    /// Of 1,000 requests, how many have a fate.
+    faults: u32,
+    bucket: Bucket,
+    active: Vec<(Process, f64)>,
+    finished: Vec<Process>,
+    started: u16,
+    tally: Tally,
+    /// Kept if asked for.
+    trace: Option<Vec<String>>,
+}
+
+/// One run.
+pub fn run(seed: u64, broken: Option<Mutation>) -> Result<Tally, String> {
+    let mut run = Run::draw(seed, broken);
+    run.play()?;
+    Ok(run.tally)
+}
+
+/// The steps of the same run, and what went wrong in it.
+pub fn trace(seed: u64) -> (Vec<String>, Option<String>) {
+    let mut run = Run::draw(seed, None);
+    run.trace = Some(Vec::new());
+    let wrong = run.play().err();
+    (run.trace.unwrap_or_default(), wrong)
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.steps += other.steps;
+        self.done += other.done;
+        self.lost += other.lost;
+        self.unknown += other.unknown;
+        self.crashed += other.crashed;
+        self.late += other.late;
+        self.blobs_deleted += other.blobs_deleted;
+        self.records_removed += other.records_removed;
+    }
+}
+
+impl Run {
+    fn draw(seed: u64, broken: Option<Mutation>) -> Self {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let mixes = [Mix::All, Mix::All, Mix::Movers, Mix::Small, Mix::Writers, Mix::Cycles];
+        let mix = *mixes.choose(&mut rng).unwrap_or(&Mix::All);
+        let setting = Setting {
+            broken,
+            recent: *[1, 2, 4].choose(&mut rng).unwrap_or(&4),
+            sends: rng.random_range(2..6),
+            tries: rng.random_range(2..6),
+            page: *[1, 2, 1000].choose(&mut rng).unwrap_or(&1000),
+        };
+        Self {
+            setting,
+            mix,
+            names: rng.random_range(2..=NAMES as u8),
+            sticks: *[0, 0, 7, 9].choose(&mut rng).unwrap_or(&0),
+            last: None,
+            faults: *[0, 100, 300].choose(&mut rng).unwrap_or(&300),
+            bucket: Bucket::default(),
+            active: Vec::new(),
+            finished: Vec::new(),
+            started: 0,
+            tally: Tally { runs: 1, ..Tally::default() },
+            trace: None,
+            rng,
+        }
+    }
+
+    fn play(&mut self) -> Result<(), String> {
+        for _ in 0..STEPS {
+            if self.active.len() < ACTIVE && self.rng.random_bool(0.5) {
+                self.begin();
+            }
+            let Some(index) = self.pick() else { continue };
+            if self.rng.random_bool(0.003) {
+                let (process, _) = self.active.swap_remove(index);
+                self.say(|| format!("{:?} dies", process.op));
+                self.tally.crashed += 1;
+                continue;
+            }
+            let fate = self.fate(index);
+            self.step(index, fate)?;
+            if !self.bucket.late.is_empty() && self.rng.random_bool(0.05) {
+                self.deliver()?;
+            }
+        }
+        self.silence()
+    }
+
+    /// The process that acts next: the last one again, or by the speed of each.
+    fn pick(&mut self) -> Option<usize> {
+        let last = self.active.iter().position(|(process, _)| Some(process.op) == self.last);
+        if last.is_some() && self.rng.random_ratio(self.sticks, 10) {
+            return last;
+        }
+        let sum: f64 = self.active.iter().map(|(_, speed)| speed).sum();
+        let mut at = self.rng.random_range(0.0..sum.max(0.01));
+        let picked = self.active.iter().position(|(_, speed)| {
+            at -= speed;
+            at < 0.0
+        })?;
+        self.last = Some(self.active[picked].0.op);
+        Some(picked)
+    }
+
+    /// A process begins. Some are slow, some nearly stand still.
+    fn begin(&mut self) {
+        let script = self.script();
+        let process = Process::new(self.started, script, &self.setting);
+        self.say(|| format!("{:?} is {:?}", process.op, process.script));
+        self.started += 1;
+        let speed = *[1.0, 1.0, 1.0, 5.0, 20.0, 0.05].choose(&mut self.rng).unwrap_or(&1.0);
+        self.active.push((process, speed));
+    }
+
+    fn script(&mut self) -> Script {
+        let rng = &mut self.rng;
+        let name = Name(rng.random_range(0..self.names));
+        // Large puts, small puts, edits, deletions, copies, removals of own, gc, gc --full.
+        let weights = match self.mix {
+            Mix::All => [18, 5, 24, 10, 24, 5, 10, 4],
+            Mix::Movers => [8, 0, 8, 4, 60, 0, 16, 4],
+            Mix::Small => [8, 36, 4, 24, 4, 4, 20, 0],
+            Mix::Cycles => [10, 0, 4, 4, 44, 0, 36, 2],
+            Mix::Writers => [30, 4, 24, 8, 4, 4, 16, 10],
+        };
+        let mut at: u32 = rng.random_range(0..weights.iter().sum());
+        let kind = weights.iter().position(|weight| {
+            let is_here = at < *weight;
+            at = at.saturating_sub(*weight);
+            is_here
+        });
+        let renames = if matches!(self.mix, Mix::Movers | Mix::Cycles) { 0.8 } else { 0.4 };
+        match kind {
+            Some(0) => Script::Put {
+                name,
+                blobs: rng.random_range(1..3),
+                intent_first: rng.random(),
+                renew: rng.random_bool(0.2),
+            },
+            Some(1) => Script::PutSmall(name),
+            Some(2) => Script::Edit { name, keep: rng.random(), blob: rng.random_bool(0.6) },
+            Some(3) => Script::Delete(name),
+            Some(4) => {
+                let to = Name(rng.random_range(0..self.names));
+                Script::Copy { from: name, to, rename: rng.random_bool(renames) }
+            }
+            Some(5) => Script::Purge(name),
+            Some(6) => Script::Gc,
+            _ => Script::Full,
+        }
+    }
+
+    /// What happens to the request of a process.
+    fn fate(&mut self, index: usize) -> Fate {
+        let (process, _) = &self.active[index];
+        let Some(request) = &process.request else { return Fate::Normal };
+        let fates = fates(process, request);
+        // Reads of gc fail seldom: a cycle ends there.
+        let often = if fates == [Fate::Fails] { 5 } else { self.faults };
+        let hits = self.faults > 0 && self.rng.random_ratio(often, 1000);
+        let fate = if hits { fates.choose(&mut self.rng) } else { None };
+        fate.copied().unwrap_or(Fate::Normal)
+    }
+
+    fn step(&mut self, index: usize, fate: Fate) -> Result<(), String> {
+        let (process, _) = &mut self.active[index];
+        let request = process.request.clone();
+        let is_there = step(&mut self.bucket, process, fate, &self.setting);
+        let op = process.op;
+        checks::outcomes(&self.bucket, process)?;
+        if let Some(request) = request {
+            self.tally.steps += 1;
+            self.say(|| format!("{op:?} {fate:?} {request:?}"));
+            self.after(&request)?;
+        }
+        if !is_there || self.active[index].0.request.is_none() {
+            let (process, _) = self.active.swap_remove(index);
+            self.finish(process);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, process: Process) {
+        let ended = process.outcomes;
+        self.say(|| format!("{:?} ends: {ended:?}", process.op));
+        for outcome in ended.into_iter().flatten() {
+            match outcome {
+                Outcome::Done => self.tally.done += 1,
+                Outcome::Lost => self.tally.lost += 1,
+                Outcome::Unknown => self.tally.unknown += 1,
+            }
+        }
+        self.finished.push(process);
+    }
+
+    fn after(&mut self, request: &Request) -> Result<(), String> {
+        if checks::matters(request) {
+            checks::now(&self.bucket)?;
+        }
+        match request {
+            Request::DeleteBlob(_) => self.tally.blobs_deleted += 1,
+            Request::RemoveIf(..) => self.tally.records_removed += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A late request takes effect, also after its process ended.
+    fn deliver(&mut self) -> Result<(), String> {
+        let index = self.rng.random_range(0..self.bucket.late.len());
+        let late = deliver(&mut self.bucket, index, &self.setting);
+        self.tally.late += 1;
+        self.say(|| format!("late: {:?}", late.request));
+        self.after(&late.request)?;
+        if let Request::PutIf(put) = &late.request {
+            let of = |process: &&Process| put.change.is_some_and(|op| op.0 / 2 == process.op.0 / 2);
+            for process in self.finished.iter().filter(of) {
+                checks::outcomes(&self.bucket, process)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Half of the processes end; what the others began is left to gc.
+    fn silence(&mut self) -> Result<(), String> {
+        while let Some((process, speed)) = self.active.pop() {
+            if self.rng.random() {
+                self.say(|| format!("{:?} dies", process.op));
+                continue;
+            }
+            self.active.push((process, speed));
+            let index = self.active.len() - 1;
+            let mut steps = 0;
+            while self.active.len() > index {
+                self.step(index, Fate::Normal)?;
+                steps += 1;
+                if steps > LAST_STEPS {
+                    return Err("a process does not end".into());
+                }
+            }
+        }
+        for process in &self.finished {
+            checks::outcomes(&self.bucket, process)?;
+        }
+        let Self { bucket, setting, trace, .. } = self;
+        checks::left(bucket, setting, &mut |process| {
+            if let Some(trace) = trace {
+                trace.push(format!("{:?} alone {:?}", process.op, process.request));
+            }
+        })
+    }
+
+    fn say(&mut self, line: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(line());
+        }
+    }
+}
