@@ -82,7 +82,7 @@ async fn refuse_backups(s3: &S3) -> Result<()> {
 }
 
 impl BucketStore {
-    /// Probes the server, and creates a store at `s3://BUCKET/PREFIX`, where none is. Some 900
+    /// Probes the server, and creates a store at `s3://BUCKET/PREFIX`, if there is none. Some 900
     /// requests.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub enum Mutation {
     B02Own,
     /// Rule 2: an operation that others built on is found among the recent ones.
     B02Recent,
-    /// Rule 2: where the record cannot tell, the caller is told so.
+    /// Rule 2: where the record cannot tell, the caller learns that.
     B02Unknown,
     /// Rule 3: a blob is written after its operation's intent.
     B03Intent,

@@ -6,8 +6,8 @@ use super::walk::Walk;
 use super::{class_of, target_of};
 use crate::format::{BlobId, Class, EMBEDDED, Record, alias_of, keys};
 use crate::store::{
-    AtHand, BucketStore, Current, Edit, Inner, Known, Object, Operation, Splice, Splices, Target, What,
-    Written, fetch_nodes, is_missing,
+    AtHand, BucketStore, Current, Edit, Inner, Known, Object, Operation, Splice, Splices, Target,
+    What, Written, fetch_nodes, is_missing,
 };
 use holdall::{Error, Result};
 use holdall_core::segment_tree::{Slice, slices};
@@ -68,7 +68,8 @@ impl BucketStore {
 async fn compact_one(store: &Arc<Inner>, target: &Target, report: &mut Compacted) -> Result<()> {
     let mut any = false;
     loop {
-        let Some(current) = store.read(target).await?.filter(|c| !c.record.shared && !c.record.gone)
+        let Some(current) =
+            store.read(target).await?.filter(|c| !c.record.shared && !c.record.gone)
         else {
             return Ok(());
         };
@@ -99,7 +100,7 @@ async fn sparse(store: &Inner, current: &Current) -> Result<Vec<Range<u64>>> {
     let record = &current.record;
     let (mut blobs, mut at_hand) = (record.blobs.clone(), AtHand::new());
     let all = 0..record.tree.size;
-    fetch_nodes(store, &record.tree, &mut blobs, &mut at_hand, &[all.clone()]).await?;
+    fetch_nodes(store, &record.tree, &mut blobs, &mut at_hand, std::slice::from_ref(&all)).await?;
     let located: Result<Vec<_>> = slices(&Known(&at_hand), &record.tree, all).collect();
     let located = located?;
     let blob_of = |slice: &Slice| {

@@ -1,6 +1,6 @@
 //! The number of the collecting cycle, and the server's time.
 //!
-//! A cycle begins by raising the number. Whoever finds another number than his own ends before he
+//! A cycle begins by raising the number. Who finds another number than his own ends before he
 //! deletes what others might name: a later cycle looked at later intents.
 
 use crate::backend::{Got, Put, Tag};

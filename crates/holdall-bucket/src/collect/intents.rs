@@ -37,6 +37,7 @@ enum Fate {
 /// Looks at all intents; closes the old ones.
 pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) -> Result<Closed> {
     let mut closed = Closed::default();
+    let mut resolved = Vec::new();
     let mut walk = Walk::new(keys::INTENTS);
     while let Some(page) = walk.next(store).await? {
         for listed in page {
@@ -46,7 +47,11 @@ pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) 
             report.intents += 1;
             let Some((tag, intent)) = store.intent(operation).await? else { continue };
             let old = cycle.is_old(store, listed.date / 1000);
-            if intent.state != IntentState::Resolved && intent.kind != IntentKind::Hold {
+            if intent.state == IntentState::Resolved {
+                resolved.extend((old && intent.cycle < cycle.number).then_some(operation));
+                continue;
+            }
+            if intent.kind != IntentKind::Hold {
                 let key = keys::record(&intent.collection, &intent.name)?;
                 closed.busy.insert(key);
             }
@@ -56,6 +61,12 @@ pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) 
         }
     }
     report.closed = closed.failed.len() as u64;
+    // A later cycle may have read what was named before these were resolved, and count on them.
+    if !resolved.is_empty() && cycle.is_own(store).await? {
+        for operation in resolved {
+            store.backend.delete(&keys::intent(operation)).await?;
+        }
+    }
     Ok(closed)
 }
 
@@ -67,12 +78,6 @@ async fn close_one(
     mut intent: Intent,
     closed: &mut Closed,
 ) -> Result<()> {
-    if intent.state == IntentState::Resolved {
-        if intent.cycle < cycle.number {
-            store.backend.delete(&keys::intent(operation)).await?;
-        }
-        return Ok(());
-    }
     if intent.kind == IntentKind::Hold && !cycle.is_old(store, intent.ends) {
         return Ok(());
     }

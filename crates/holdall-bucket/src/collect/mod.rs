@@ -203,7 +203,7 @@ async fn delete_candidates(
         false => None,
     };
     let mut kept = named_by_records(store, &candidates, shared, report).await?;
-    // Last: whoever will name a candidate was read above, or has an intent now.
+    // Last: who will name a candidate was read above, or has an intent now.
     kept.announced = match early {
         Some(early) => early,
         None => named_by_intents(store, &candidates).await?,

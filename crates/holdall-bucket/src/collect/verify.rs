@@ -116,7 +116,9 @@ impl Verify<'_> {
             match self.look(&current).await {
                 Ok(()) => {}
                 // It may have been replaced since; then its blobs are rightly gone.
-                Err(e) if is_missing(&e) && before.as_ref().is_none_or(|b| b.tag != current.tag) => {
+                Err(e)
+                    if is_missing(&e) && before.as_ref().is_none_or(|b| b.tag != current.tag) =>
+                {
                     before = Some(current);
                     continue;
                 }
@@ -138,7 +140,10 @@ impl Verify<'_> {
         for (id, place) in &named {
             self.unnamed.remove(id);
             if self.read.insert(*id) {
-                unread.push((place.blob, if place.leaf { BlobKind::Segment } else { BlobKind::Node }));
+                unread.push((
+                    place.blob,
+                    if place.leaf { BlobKind::Segment } else { BlobKind::Node },
+                ));
             }
         }
         let store = self.store;

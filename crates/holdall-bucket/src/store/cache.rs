@@ -3,7 +3,7 @@
 //! A record is asked for again unless its tag is the same; a node never changes. Each kind has two
 //! generations: what is used moves to the younger, and the older is dropped whole when that is full.
 
-use super::inner::Current;
+use super::current::Current;
 use crate::format::BlobId;
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -2,10 +2,11 @@
 //!
 //! Owns: [`Edit`], what one change does; the loop around it; what a change drops.
 
-use super::inner::{Current, Inner, TRIES, Target};
+use super::current::{Current, Target};
+use super::inner::{Inner, TRIES};
+use super::missing::is_missing;
 use super::operation::Operation;
 use super::together::together;
-use super::tree::is_missing;
 use super::version::ObjectVersion;
 use super::write::Written;
 use crate::format::{Named, Part, Record, Retired, alias_of, encode_list, keys};
@@ -100,7 +101,7 @@ impl Inner {
         Err(Error::Conflict { object: target.shown(), detail })
     }
 
-    /// A record that says that there is no object, where nothing is: what a later write replaces.
+    /// A record that says that there is no object, if nothing is there: what a later write replaces.
     pub(crate) async fn placeholder(&self, target: &Target) -> Result<Option<Current>> {
         let record = Record {
             gone: true,

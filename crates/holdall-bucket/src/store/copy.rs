@@ -2,15 +2,17 @@
 //!
 //! A copy names another object's blobs. So that no collector takes them away meanwhile, an intent first
 //! says what will be shared; then the source is seen to name it still, by the write that marks it as
-//! shared or, where it is marked, by a read; only then the target is written.
+//! shared or, if it is marked, by a read; only then the target is written.
 
 use super::change::{Changed, Edit, all_named, successor};
+use super::current::{Current, Target};
 use super::edit::{Piece, Splices, What};
-use super::inner::{Current, Inner, TRIES, Target};
+use super::inner::{Inner, TRIES};
+use super::missing::is_missing;
 use super::operation::Operation;
 use super::put::{Body, PutMode, PutOptions, Replace, check_mode};
 use super::read::{Known, Object};
-use super::tree::{AtHand, fetch_nodes, is_missing};
+use super::tree::{AtHand, fetch_nodes};
 use super::version::ObjectVersion;
 use super::write::Written;
 use crate::format::{EMBEDDED, IntentKind, Named, Record, alias_of, byte_of};
@@ -239,7 +241,8 @@ impl Inner {
             return Ok(vec![Piece::Bytes(object.read(range).await?)]);
         }
         let (mut blobs, mut at_hand) = (record.blobs.clone(), AtHand::new());
-        fetch_nodes(self, &record.tree, &mut blobs, &mut at_hand, &[range.clone()]).await?;
+        fetch_nodes(self, &record.tree, &mut blobs, &mut at_hand, std::slice::from_ref(&range))
+            .await?;
         let mut pieces = Vec::new();
         for located in slices(&Known(&at_hand), &record.tree, range.clone()) {
             let located = located?;

@@ -5,7 +5,8 @@
 //! a tree of nodes.
 
 use super::change::{Edit, named_inline};
-use super::inner::{Current, Inner, Target};
+use super::current::{Current, Target};
+use super::inner::Inner;
 use super::operation::Operation;
 use super::put::{PutMode, check_mode};
 use super::tree::{Draft, options};

@@ -1,10 +1,11 @@
 //! What all parts of a store use: the backend, the head, what is at hand.
 //!
-//! Owns: [`Inner`], [`Target`], [`Current`]; reading records, intents and blobs.
+//! Owns: [`Inner`]; reading records, intents and blobs.
 
 use super::cache::Cache;
+use super::current::{Current, Target};
 use super::environment::Environment;
-use super::tree::missing_blob;
+use super::missing::missing_blob;
 use crate::backend::{Backend, Got, Tag};
 use crate::format::{BlobId, BlobKind, BlobRef, Head, Id, Intent, Record, Sizes, Stretch, keys};
 use bytes::Bytes;
@@ -28,47 +29,6 @@ pub(crate) struct Inner {
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) head: Head,
     pub(crate) cache: Cache,
-}
-
-/// An object's name, and the key of its record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) collection: String,
-    pub(crate) name: String,
-    pub(crate) key: String,
-}
-
-/// A record, and the tag that it was read with.
-#[derive(Debug, Clone)]
-pub(crate) struct Current {
-    pub(crate) tag: Tag,
-    /// When it was written by the server's clock, in seconds; 0 where that is not known.
-    pub(crate) seconds: u64,
-    pub(crate) record: Arc<Record>,
-}
-
-impl Target {
-    /// # Errors
-    /// As [`keys::record`].
-    pub(crate) fn new(collection: &str, name: &str) -> Result<Self> {
-        let key = keys::record(collection, name)?;
-        Ok(Self { collection: collection.into(), name: name.into(), key })
-    }
-
-    /// How errors name it.
-    pub(crate) fn shown(&self) -> String {
-        if self.collection == holdall::DEFAULT_COLLECTION {
-            return format!("object {:?}", self.name);
-        }
-        format!("object {:?} of collection {:?}", self.name, self.collection)
-    }
-}
-
-impl Current {
-    /// The object, unless it is gone.
-    pub(crate) fn object(&self) -> Option<&Arc<Record>> {
-        (!self.record.gone).then_some(&self.record)
-    }
 }
 
 impl Inner {

@@ -1,6 +1,7 @@
 //! Listing names and collections.
 
-use super::inner::{Inner, Target};
+use super::current::Target;
+use super::inner::Inner;
 use super::read::ObjectInfo;
 use super::together::together;
 use crate::backend::Listed;

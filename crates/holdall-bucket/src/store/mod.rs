@@ -7,10 +7,12 @@
 mod cache;
 mod change;
 mod copy;
+mod current;
 mod edit;
 mod environment;
 mod inner;
 mod list;
+mod missing;
 mod open;
 mod operation;
 mod put;
@@ -29,12 +31,14 @@ pub use read::{Object, ObjectInfo};
 pub use version::ObjectVersion;
 
 pub(crate) use change::{Edit, all_named};
+pub(crate) use current::{Current, Target};
 pub(crate) use edit::{Splices, What};
-pub(crate) use inner::{Current, Inner, TRIES, Target};
+pub(crate) use inner::{Inner, TRIES};
+pub(crate) use missing::{is_missing, missing_blob};
 pub(crate) use operation::{Operation, write_intent};
 pub(crate) use read::Known;
 pub(crate) use together::together;
-pub(crate) use tree::{AtHand, fetch_nodes, is_missing, missing_blob};
+pub(crate) use tree::{AtHand, fetch_nodes};
 pub(crate) use write::Written;
 
 use bytes::Bytes;
@@ -334,7 +338,7 @@ impl BucketStore {
     }
 
     /// Gives an object another name, in place of any other object. It is a copy, then the source is
-    /// removed: whoever dies between leaves both names, never none, and readers may see both.
+    /// removed: a process that dies between leaves both names, never none, and readers may see both.
     ///
     /// # Errors
     /// As [`BucketStore::copy`]; [`Error::Conflict`] if the source was changed meanwhile: both are

@@ -44,7 +44,7 @@ impl Options {
         Self { environment, ..self }
     }
 
-    /// Creates a store where none is.
+    /// Creates a store if there is none.
     ///
     /// # Errors
     /// [`Error::Exists`] if there is one; [`Error::Invalid`] for sizes that cannot be; those of the
@@ -84,7 +84,7 @@ impl Options {
 }
 
 impl BucketStore {
-    /// Creates a store where none is, as [`Options::create`].
+    /// Creates a store if there is none, as [`Options::create`].
     ///
     /// # Errors
     /// As [`Options::create`].

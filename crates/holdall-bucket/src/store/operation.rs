@@ -3,7 +3,8 @@
 //! A blob is written after its operation's intent and before the record that names it. So a collector
 //! knows from the intents alone which blobs may be named later, and can close an operation.
 
-use super::inner::{Inner, Target};
+use super::current::Target;
+use super::inner::Inner;
 use crate::backend::{Put, Tag};
 use crate::format::{BlobId, BlobKind, BlobRef, Id, Intent, IntentKind, IntentState, Named, keys};
 use crate::mutation::{self, Mutation};
@@ -215,6 +216,7 @@ pub(crate) async fn write_intent(
 ) -> Result<Option<Tag>> {
     let key = keys::intent(operation);
     let stored = intent.encode()?;
+    let (began, grace) = (store.environment.now(), Duration::from_secs(store.sizes().grace));
     for attempt in 0..super::inner::TRIES {
         let put = store.backend.put_if(&key, expected, stored.clone()).await?;
         if let Put::Done(tag) = put {
@@ -222,6 +224,12 @@ pub(crate) async fn write_intent(
         }
         match store.intent(operation).await? {
             Some((tag, found)) if found.nonce == intent.nonce => return Ok(Some(tag)),
+            // What is absent after so long may have been there, and closed.
+            None if expected.is_none()
+                && store.environment.now().saturating_sub(began) >= grace =>
+            {
+                return Ok(None);
+            }
             found if found.as_ref().map(|(tag, _)| tag) == expected => store.pause(attempt).await?,
             _ => return Ok(None),
         }

@@ -3,7 +3,8 @@
 //! Owns: [`PutMode`], [`PutOptions`]; the edit that replaces an object; [`Writer`], for streams.
 
 use super::change::{Changed, Edit, successor};
-use super::inner::{Current, Inner, TOGETHER, Target};
+use super::current::{Current, Target};
+use super::inner::{Inner, TOGETHER};
 use super::operation::Operation;
 use super::tree::Draft;
 use super::version::ObjectVersion;

@@ -1,10 +1,12 @@
 //! Reading an object: one version of it, any range.
 //!
-//! Owns: [`Object`]. A version's blobs stay for the grace at least after it was replaced. Whoever reads
+//! Owns: [`Object`]. A version's blobs stay for the grace at least after it was replaced. Who reads
 //! longer finds one missing: then the object was changed, or it is damaged, and its record tells which.
 
-use super::inner::{Current, Inner, TOGETHER, Target};
-use super::tree::{AtHand, fetch_nodes, is_missing, missing_blob};
+use super::current::{Current, Target};
+use super::inner::{Inner, TOGETHER};
+use super::missing::{is_missing, missing_blob};
+use super::tree::{AtHand, fetch_nodes};
 use super::version::ObjectVersion;
 use crate::format::{BlobRef, Blobs, EMBEDDED, Record, Stretch, alias_of, byte_of};
 use bytes::Bytes;
@@ -126,8 +128,14 @@ impl Object {
 
     async fn read_window(&mut self, range: Range<u64>, out: &mut [u8]) -> Result<()> {
         let tree = &self.current.record.tree;
-        fetch_nodes(&self.store, tree, &mut self.blobs, &mut self.at_hand, &[range.clone()])
-            .await?;
+        fetch_nodes(
+            &self.store,
+            tree,
+            &mut self.blobs,
+            &mut self.at_hand,
+            std::slice::from_ref(&range),
+        )
+        .await?;
         let mut wants: BTreeMap<BlobRef, Vec<Want>> = BTreeMap::new();
         for located in slices(&Known(&self.at_hand), tree, range.clone()) {
             let Located { slice, start } = located?;

@@ -5,7 +5,8 @@
 //! in memory until all of it is sent together. A page is one byte: cuts are exact, and no byte is read
 //! or copied by an edit.
 
-use super::inner::{Inner, TOGETHER, Target};
+use super::current::Target;
+use super::inner::{Inner, TOGETHER};
 use super::operation::Operation;
 use super::together::together;
 use crate::format::{
@@ -76,19 +77,6 @@ pub(crate) async fn fetch(
         at_hand.insert(node, decode_node(&payload, blobs, &format!("blob {id}"))?);
     }
     Ok(())
-}
-
-/// What is said of a blob that a record named when it was read.
-const MISSING: &str = "is not there";
-
-/// The error of a blob that is not there: damage, unless its record was replaced since.
-pub(crate) fn missing_blob(id: BlobId) -> Error {
-    Error::corrupt(format!("blob {id}"), MISSING)
-}
-
-/// Whether a blob was not there.
-pub(crate) fn is_missing(error: &Error) -> bool {
-    matches!(error, Error::Corrupt { detail, .. } if detail == MISSING)
 }
 
 /// A tree being edited in memory.

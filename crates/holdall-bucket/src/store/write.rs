@@ -4,7 +4,8 @@
 //! finds its own effect and says that the condition does not hold. So everything but a plain yes means:
 //! read the record.
 
-use super::inner::{Current, Inner, TRIES, Target};
+use super::current::{Current, Target};
+use super::inner::{Inner, TRIES};
 use crate::backend::Put;
 use crate::format::{Id, MAX_RECENT, Record};
 use crate::mutation::{self, Mutation};
@@ -36,7 +37,7 @@ struct Write<'a> {
 }
 
 impl Inner {
-    /// Writes `record` in place of `base`, or where nothing is. With an `operation` the record is its
+    /// Writes `record` in place of `base`, or if nothing is there. With an `operation` the record is its
     /// change; without, it changes nothing that anybody asked for.
     ///
     /// # Errors
