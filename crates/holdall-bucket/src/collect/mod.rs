@@ -198,17 +198,10 @@ async fn delete_candidates(
     let written = written_by(store, &closed.failed).await?;
     let mut candidates: BTreeSet<BlobId> = written.keys().copied().collect();
     candidates.extend(shared.iter().flat_map(Due::candidates));
-    let early = match mutation::is(Mutation::B11Last) {
-        true => Some(named_by_intents(store, &candidates).await?),
-        false => None,
-    };
     let mut kept = named_by_records(store, &candidates, shared, report).await?;
     // Last: who will name a candidate was read above, or has an intent now.
-    kept.announced = match early {
-        Some(early) => early,
-        None => named_by_intents(store, &candidates).await?,
-    };
-    if !mutation::is(Mutation::B11Cycle) && !cycle.is_own(store).await? {
+    kept.announced = named_by_intents(store, &candidates).await?;
+    if !cycle.is_own(store).await? {
         report.overtaken = true;
         return Ok(());
     }

@@ -284,7 +284,7 @@ impl Run {
             history(name).iter().map(|version| version.content.clone()).collect()
         };
         let mut made = vec![Vec::new(); self.ended.len()];
-        for name in 0..NAMES.len() {
+        for (name, shown) in NAMES.iter().enumerate() {
             let mut before: Content = None;
             for version in history(name) {
                 let Version { operation, content, step } = version;
@@ -293,8 +293,8 @@ impl Run {
                     let ended = self.ended.get(number).ok_or("a change by nobody")?;
                     if !ended.task.explains(name, &before, content, &contents) {
                         return Err(format!(
-                            "at {step} task {number} {:?} changed {} from {before:?} to {content:?}",
-                            ended.task, NAMES[name]
+                            "at {step} task {number} {:?} changed {shown} from {before:?} to {content:?}",
+                            ended.task
                         ));
                     }
                     made[number].push((*step, *operation));

@@ -131,20 +131,8 @@ impl Task {
                 let attributes = [("kind".to_owned(), b"x".to_vec())].into();
                 changed(store.set_attributes(NAMES[a], attributes).await?)
             }
-            Self::Copy(a, b) => changed(store.copy(NAMES[a], NAMES[b]).await?),
-            Self::CopyRange(a, b, x, y, z) => {
-                let size =
-                    |info: Option<holdall_bucket::store::ObjectInfo>| info.map_or(0, |i| i.size);
-                let from = size(store.info(NAMES[a]).await?) as f64;
-                let to = size(store.info(NAMES[b]).await?) as f64;
-                let range = (from * x.min(y)) as u64..(from * x.max(y)) as u64;
-                store.copy_range(NAMES[a], range, NAMES[b], (to * z) as u64).await?;
-                Ok(Outcome::Changed(None))
-            }
-            Self::Concat(a, b, c) => changed(store.concat(&[NAMES[a], NAMES[b]], NAMES[c]).await?),
-            Self::Rename(a, b) => {
-                store.rename(NAMES[a], NAMES[b]).await?;
-                Ok(Outcome::Changed(None))
+            Self::Copy(..) | Self::CopyRange(..) | Self::Concat(..) | Self::Rename(..) => {
+                self.copy(store).await
             }
             Self::Remove(a) => {
                 store.remove(NAMES[a]).await?;
@@ -177,6 +165,28 @@ impl Task {
                     Some(problem) => Err(Error::corrupt("verified", format!("{problem:?}"))),
                 }
             }
+        }
+    }
+
+    async fn copy(self, store: BucketStore) -> Result<Outcome> {
+        let changed = |version| Ok(Outcome::Changed(Some(version)));
+        match self {
+            Self::Copy(a, b) => changed(store.copy(NAMES[a], NAMES[b]).await?),
+            Self::CopyRange(a, b, x, y, z) => {
+                let size =
+                    |info: Option<holdall_bucket::store::ObjectInfo>| info.map_or(0, |i| i.size);
+                let from = size(store.info(NAMES[a]).await?) as f64;
+                let to = size(store.info(NAMES[b]).await?) as f64;
+                let range = (from * x.min(y)) as u64..(from * x.max(y)) as u64;
+                store.copy_range(NAMES[a], range, NAMES[b], (to * z) as u64).await?;
+                Ok(Outcome::Changed(None))
+            }
+            Self::Concat(a, b, c) => changed(store.concat(&[NAMES[a], NAMES[b]], NAMES[c]).await?),
+            Self::Rename(a, b) => {
+                store.rename(NAMES[a], NAMES[b]).await?;
+                Ok(Outcome::Changed(None))
+            }
+            _ => Ok(Outcome::Nothing),
         }
     }
 
@@ -295,8 +305,7 @@ fn edited(before: &Content, edits: &[Edit]) -> Content {
 
 /// Whether a read content is one that was there between two steps.
 pub fn was_there(history: &[Version], from: u64, read: &Content) -> bool {
-    let before = history.iter().rposition(|version| version.step <= from);
-    let first = before.map_or(None, |at| Some(at));
+    let first = history.iter().rposition(|version| version.step <= from);
     let initial = first.is_none() && read.is_none();
     let start = first.unwrap_or(0);
     initial || history[start..].iter().any(|version| version.content == *read)
