@@ -19,7 +19,7 @@ pub(crate) type Reached = BTreeMap<BlobId, Place>;
 /// A blob that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    /// How many blobs lead to it, by the longest way. Whoever deletes some takes the deepest first, so
+    /// How many blobs lead to it, by the longest way. The deepest are deleted first, so
     /// that what a broken-off deletion left is still found.
     pub(crate) depth: u32,
     /// Whether it leads to no other.

@@ -60,7 +60,7 @@ fn names_of_all_kinds_come_back() {
         assert!(all.insert(keys::record("c", name).unwrap()), "{name:?} has another's key");
         if !name.is_empty() {
             round(name, "n");
-            let folder = format!("{}", keys::prefix(name, ""));
+            let folder = keys::prefix(name, "");
             assert_eq!(keys::parse_collection(&folder).as_deref(), Some(name), "{folder}");
         }
     }

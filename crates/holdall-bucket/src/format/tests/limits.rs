@@ -219,7 +219,7 @@ fn lengths_are_those_of_the_class_and_padding_is_zero() {
         assert_eq!(
             Record::decode(&flagged, "r").is_ok(),
             gone,
-            "{name}: shared or not is told by the class"
+            "{name}: the class says it too"
         );
     }
     // Eight embedded bytes more or less leave room for each padding.
