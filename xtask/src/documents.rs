@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
-const BUDGETS: [(&str, usize); 21] = [
-    // How to install it, on which systems, and what it does not do.
-    ("README.md", 780),
+const BUDGETS: [(&str, usize); 22] = [
+    // How to install it, on which systems, and what it does not do; one document more.
+    ("README.md", 800),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1320),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
@@ -25,6 +25,9 @@ const BUDGETS: [(&str, usize); 21] = [
     // The tree of images; the catalog's three trees.
     // Marks of backups, and their stream.
     ("docs/format.md", 3770),
+    // Whole, so that another implementation could be written from it: keys, seven kinds of bytes, an
+    // example, the rules by which many processes use a bucket.
+    ("docs/bucket-format.md", 2_600),
     // A section on full disks by kind of file system, as seen.
     // Images and scratch: six rules; five of collections, one of spaces; readers beside a writer, and
     // states that it holds.
@@ -32,7 +35,8 @@ const BUDGETS: [(&str, usize); 21] = [
     ("docs/recovery.md", 5280),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     // Nine mechanisms in the table of pairs.
-    ("docs/testing.md", 3_460),
+    // Fuzzing of what lies in a bucket.
+    ("docs/testing.md", 3_500),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -63,8 +67,8 @@ const BUDGETS: [(&str, usize); 21] = [
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
-/// backups; salvage.
-const ALL: usize = 45_790;
+/// backups; salvage; objects in a bucket.
+const ALL: usize = 48_490;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

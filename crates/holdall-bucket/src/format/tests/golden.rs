@@ -182,6 +182,16 @@ fn records_of_each_class() {
     }
 }
 
+#[test]
+fn the_example_of_the_document() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bucket-format.md");
+    let text = std::fs::read_to_string(document).unwrap();
+    let lines = text.split("```").nth(1).unwrap().trim().lines();
+    let hex: String = lines.map(|line| line.split_once("  ").unwrap().1.replace(' ', "")).collect();
+    let (_, small) = records::classes().swap_remove(0);
+    assert_eq!(parse(&format!("example\n: {hex}")), small.encode().unwrap());
+}
+
 const BLOB: [Field; 8] = [
     (4, "magic"),
     (1, "format"),
