@@ -34,7 +34,9 @@ impl Cycle {
     pub(crate) async fn begin(store: &Inner) -> Result<Self> {
         for attempt in 0..TRIES {
             let found = read(store).await?;
-            let number = found.as_ref().map_or(0, |(_, stored, _)| stored.cycle) + 1;
+            let last = found.as_ref().map_or(0, |(_, stored, _)| stored.cycle);
+            let number = last.checked_add(1);
+            let number = number.ok_or_else(|| Error::corrupt(keys::CYCLE, "no number follows"))?;
             let nonce = store.draw()?.to_string();
             let stored = Stored { cycle: number, nonce: nonce.clone() };
             let bytes = serde_json::to_vec(&stored);

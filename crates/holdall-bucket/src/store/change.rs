@@ -16,6 +16,8 @@ use holdall::{Error, Result};
 use holdall_core::segment_tree::Top;
 use std::collections::BTreeSet;
 
+/// Entries of a list of retired blobs.
+const LISTED: usize = 16 * 1024;
 /// Blobs that an edit deletes beside its own work.
 const OWN_TURN: usize = 16;
 
@@ -137,11 +139,14 @@ impl Inner {
         // Of what was retired twice the later time counts.
         record.retired.sort_by_key(|entry| (entry.named, std::cmp::Reverse(entry.seconds)));
         record.retired.dedup_by_key(|entry| entry.named);
-        if record.retired.len() > self.sizes().retired {
-            let payload = encode_list(&record.retired)?;
-            let blob = operation.write_list(self, target, &payload).await?;
-            let named = Named { blob, part: Part::List };
-            record.retired = vec![Retired { named, seconds }];
+        while record.retired.len() > self.sizes().retired {
+            let mut lists = Vec::new();
+            for some in record.retired.chunks(LISTED) {
+                let payload = encode_list(some)?;
+                let blob = operation.write_list(self, target, &payload).await?;
+                lists.push(Retired { named: Named { blob, part: Part::List }, seconds });
+            }
+            record.retired = lists;
         }
         Ok(record)
     }

@@ -25,8 +25,8 @@ pub(crate) struct Operation {
     stale: bool,
     /// Blobs that it wrote and that no attempt names any more.
     pub(crate) unused: Vec<BlobRef>,
-    /// The list that the last attempt wrote.
-    list: Option<BlobRef>,
+    /// The lists that the last attempt wrote.
+    lists: Vec<BlobRef>,
     /// Whether its intent is one of its own blobs, which it removes itself.
     writes: bool,
     /// The operation that writes blobs for one whose intent is of other blobs.
@@ -41,7 +41,7 @@ impl Operation {
             intent: None,
             stale: false,
             unused: Vec::new(),
-            list: None,
+            lists: Vec::new(),
             writes: true,
             writer: None,
         })
@@ -164,9 +164,9 @@ impl Operation {
         Ok(BlobId { operation: self.id, number })
     }
 
-    /// Notes that another attempt begins: the list of the one before is of no use any more.
+    /// Notes that another attempt begins: the lists of the one before are of no use any more.
     pub(crate) fn begin_attempt(&mut self) {
-        self.unused.extend(self.list.take());
+        self.unused.append(&mut self.lists);
     }
 
     /// Writes a list of retired blobs.
@@ -183,7 +183,7 @@ impl Operation {
         writer.announce(store, target).await?;
         let id = writer.next_blob()?;
         let list = store.write_blob(id, BlobKind::List, payload).await?;
-        self.list = Some(list);
+        self.lists.push(list);
         Ok(list)
     }
 

@@ -98,7 +98,7 @@ impl Object {
     pub async fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
         let end = range.end.min(self.size());
         let range = range.start.min(end)..end;
-        let mut out = vec![0; (range.end - range.start) as usize];
+        let mut out = self.room(range.end - range.start)?;
         let mut at = range.start;
         while at < range.end {
             let until = range.end.min(at + WINDOW);
@@ -111,6 +111,19 @@ impl Object {
             at = until;
         }
         Ok(out.into())
+    }
+
+    /// Room for this many bytes: an object may have more than memory, of which a record of a few bytes
+    /// may tell.
+    fn room(&self, len: u64) -> Result<Vec<u8>> {
+        let mut room = Vec::new();
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        room.try_reserve_exact(len).map_err(|_| {
+            let shown = self.target.shown();
+            Error::Invalid(format!("{len} bytes of {shown} are more than memory; read it in parts"))
+        })?;
+        room.resize(len, 0);
+        Ok(room)
     }
 
     /// The error that a missing blob means.

@@ -216,11 +216,7 @@ fn lengths_are_those_of_the_class_and_padding_is_zero() {
         flagged[6] ^= 1;
         seal(&mut flagged);
         let gone = record.gone;
-        assert_eq!(
-            Record::decode(&flagged, "r").is_ok(),
-            gone,
-            "{name}: the class says if it is shared"
-        );
+        assert_eq!(Record::decode(&flagged, "r").is_ok(), gone, "{name}: the class says it too");
     }
     // Eight embedded bytes more or less leave room for each padding.
     for len in 0..8 {
