@@ -1,24 +1,24 @@
 //! Where a command's objects are: in a store's file, or in a bucket.
 //!
 //! Owns: [`StoreAt`], the arguments that say it; [`Place`], to read from, and [`Changes`], to change;
-//! what a bucket cannot do for both. What a change becomes there is in `bucket_changes`. A command that
+//! What a change becomes in a bucket is
+//! in `bucket_changes`. A command that
 //! shares neither has a branch at its top.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use holdall::{Error, Oid, Store};
+use holdall::Store;
 use holdall_bucket::blocking::BucketStore;
-use holdall_bucket::store::ObjectVersion;
 use holdall_control::Change;
 
-use crate::bucket::{Reach, is_in_bucket};
-use crate::failure::{Failure, NOT_FOUND, Outcome};
+use crate::bucket::{Reach, in_collection, is_in_bucket, text};
+use crate::done::{Done, Id};
+use crate::failure::Outcome;
 use crate::wait::Waiting;
 use crate::writer::{self, Writer};
-use crate::{bucket_changes, name, open};
+use crate::{bucket_changes, open};
 
 /// Where a command's objects are.
 #[derive(clap::Args)]
@@ -43,22 +43,6 @@ pub enum Changes<'p> {
     File(Writer<'p>),
     /// To a bucket.
     Bucket(Box<BucketStore>),
-}
-
-/// What identifies an object that was stored.
-pub enum Id {
-    /// In a file.
-    Oid(Oid),
-    /// In a bucket.
-    Version(ObjectVersion),
-}
-
-/// What came of a change.
-pub struct Done {
-    /// Of an object that was stored.
-    pub id: Option<Id>,
-    /// The size of an object that was stored or edited.
-    pub size: Option<u64>,
 }
 
 impl StoreAt {
@@ -105,42 +89,6 @@ impl StoreAt {
     fn bucket(&self) -> Outcome<Option<BucketStore>> {
         if is_in_bucket(&self.store) { self.reach.store(&self.store).map(Some) } else { Ok(None) }
     }
-}
-
-/// The store as seen from a collection.
-pub fn in_collection(store: &BucketStore, collection: Option<&str>) -> Outcome<BucketStore> {
-    Ok(match collection {
-        None => store.clone(),
-        Some(collection) => store.collection(collection)?,
-    })
-}
-
-/// The name of an object in a bucket that an argument spells.
-pub fn text(arg: &OsStr) -> Outcome<&str> {
-    if let Some(oid) = name::as_oid(arg) {
-        return Err(Failure::new(
-            format!("{oid}: objects in a bucket have no OIDs"),
-            "give a name",
-        ));
-    }
-    arg.to_str().ok_or_else(|| not_text(name::bytes(arg)))
-}
-
-/// The refusal of a name that is not UTF-8.
-pub fn not_text(name: &[u8]) -> Failure {
-    let what = format!("{}: names in a bucket are UTF-8", name::escape(name));
-    Failure::new(what, "give a name that is")
-}
-
-/// That an object is not in a bucket.
-pub fn missing(store: &BucketStore, name: &str) -> Failure {
-    let collection = store.inner().collection_name();
-    let of = match collection {
-        holdall::DEFAULT_COLLECTION => String::new(),
-        collection => format!(" of collection {collection:?}"),
-    };
-    let what = format!("not found: object {name:?}{of}");
-    Failure::Told(what, "see what is there with `holdall ls STORE`".into(), NOT_FOUND)
 }
 
 impl Changes<'_> {
@@ -190,35 +138,5 @@ impl Changes<'_> {
             Self::File(writer) => writer.end(outcome, done),
             Self::Bucket(_) => outcome,
         }
-    }
-}
-
-impl Id {
-    /// The field of JSON that has it.
-    pub fn field(&self) -> &'static str {
-        match self {
-            Self::Oid(_) => "oid",
-            Self::Version(_) => "version",
-        }
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Oid(oid) => oid.fmt(f),
-            Self::Version(version) => version.fmt(f),
-        }
-    }
-}
-
-impl Done {
-    /// What identifies the object that was stored.
-    ///
-    /// # Errors
-    /// That it did not come.
-    pub fn stored(self) -> Outcome<Id> {
-        let none = || Error::Invalid("the OID of the object did not come".into()).into();
-        self.id.ok_or_else(none)
     }
 }

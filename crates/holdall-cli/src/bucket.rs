@@ -1,7 +1,8 @@
 //! Places in buckets, of backups and of objects: how commands reach them.
 //!
-//! Owns: [`Reach`].
+//! Owns: [`Reach`]; the names of objects there.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use holdall_bucket::blocking::BucketStore;
 use holdall_bucket::{Access, Bucket, is_bucket};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
+use crate::name;
 
 /// What an address of a store in a bucket begins with.
 const SCHEME: &str = "s3://";
@@ -89,4 +91,40 @@ pub fn address(path: &Path) -> Outcome<&str> {
         let what = format!("{}: an address of a bucket is UTF-8", path.display());
         Failure::new(what, "write s3://BUCKET/PREFIX")
     })
+}
+
+/// The store as seen from a collection.
+pub fn in_collection(store: &BucketStore, collection: Option<&str>) -> Outcome<BucketStore> {
+    Ok(match collection {
+        None => store.clone(),
+        Some(collection) => store.collection(collection)?,
+    })
+}
+
+/// The name of an object in a bucket that an argument spells.
+pub fn text(arg: &OsStr) -> Outcome<&str> {
+    if let Some(oid) = name::as_oid(arg) {
+        return Err(Failure::new(
+            format!("{oid}: objects in a bucket have no OIDs"),
+            "give a name",
+        ));
+    }
+    arg.to_str().ok_or_else(|| not_text(name::bytes(arg)))
+}
+
+/// The refusal of a name that is not UTF-8.
+pub fn not_text(name: &[u8]) -> Failure {
+    let what = format!("{}: names in a bucket are UTF-8", name::escape(name));
+    Failure::new(what, "give a name that is")
+}
+
+/// That an object is not in a bucket.
+pub fn missing(store: &BucketStore, name: &str) -> Failure {
+    let collection = store.inner().collection_name();
+    let of = match collection {
+        holdall::DEFAULT_COLLECTION => String::new(),
+        collection => format!(" of collection {collection:?}"),
+    };
+    let what = format!("not found: object {name:?}{of}");
+    Failure::Told(what, "see what is there with `holdall ls STORE`".into(), NOT_FOUND)
 }

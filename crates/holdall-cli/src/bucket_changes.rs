@@ -11,7 +11,8 @@ use holdall_bucket::blocking::BucketStore;
 use holdall_bucket::store::{ListNames, PutMode, PutOptions};
 use holdall_control::{Change, Name, Object};
 
-use crate::at::{self, Done, Id};
+use crate::bucket;
+use crate::done::{Done, Id};
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, CopyError};
 use crate::name;
@@ -36,7 +37,7 @@ pub fn apply(store: &BucketStore, change: Change, data: &mut dyn Read) -> Outcom
             };
             let name = named(object)?;
             if !store.remove(name)? {
-                return Err(at::missing(store, name));
+                return Err(bucket::missing(store, name));
             }
             Ok(Done { id: None, size: None })
         }
@@ -86,7 +87,7 @@ fn delete_range(store: &BucketStore, name: &str, start: u64, end: Option<u64>) -
     }
     let mut tries = 0;
     loop {
-        let info = store.info(name)?.ok_or_else(|| at::missing(store, name))?;
+        let info = store.info(name)?.ok_or_else(|| bucket::missing(store, name))?;
         let cut = Splice::Replace(start..info.size, Vec::new().into());
         tries += 1;
         match store.edit_if(name, vec![cut], info.version) {
@@ -115,7 +116,7 @@ pub fn remove_below(store: &BucketStore, prefix: &str) -> Outcome<usize> {
 }
 
 fn text(name: &Name) -> Outcome<&str> {
-    std::str::from_utf8(&name.0).map_err(|_| at::not_text(&name.0))
+    std::str::from_utf8(&name.0).map_err(|_| bucket::not_text(&name.0))
 }
 
 fn named(object: &Object) -> Outcome<&str> {

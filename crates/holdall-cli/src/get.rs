@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use holdall::{Error, Object};
 use holdall_bucket::blocking::BucketStore;
 
-use crate::at::{self, Place, StoreAt};
+use crate::at::{Place, StoreAt};
+use crate::bucket;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, CopyError};
 use crate::outlet::{Outflow, Outlet};
@@ -106,8 +107,8 @@ pub fn run(args: &Args) -> Outcome {
 
 /// As [`run`], from a bucket.
 fn from_bucket(args: &Args, store: &BucketStore, outlet: Option<&Outlet<'_>>) -> Outcome {
-    let name = at::text(&args.name)?;
-    let object = store.open(name)?.ok_or_else(|| at::missing(store, name))?;
+    let name = bucket::text(&args.name)?;
+    let object = store.open(name)?.ok_or_else(|| bucket::missing(store, name))?;
     let range = inside(args, object.size())?;
     let Some(outlet) = outlet else {
         let mut out = io::stdout().lock();

@@ -8,7 +8,8 @@ use holdall_bucket::blocking::BucketStore;
 use holdall_bucket::store::{ListNames, ObjectInfo};
 use serde_json::{Map, Value};
 
-use crate::at::{self, Place, StoreAt};
+use crate::at::{Place, StoreAt};
+use crate::bucket;
 use crate::failure::{ERROR, Failure, Outcome, complain};
 use crate::output::{self, Out};
 use crate::{files, name, open, stat, time};
@@ -101,7 +102,7 @@ impl List<'_> {
 
     /// Lists what is in a bucket, in the order of its keys.
     fn bucket(&mut self, store: &BucketStore, prefix: &[u8]) -> Outcome {
-        let prefix = std::str::from_utf8(prefix).map_err(|_| at::not_text(prefix))?;
+        let prefix = std::str::from_utf8(prefix).map_err(|_| bucket::not_text(prefix))?;
         let mut what = ListNames { prefix: prefix.into(), ..ListNames::default() };
         loop {
             let page = store.list(&what)?;

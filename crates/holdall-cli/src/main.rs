@@ -17,6 +17,7 @@ mod cp;
 mod create;
 mod defrag;
 mod dirs;
+mod done;
 mod edit;
 mod export;
 mod failure;

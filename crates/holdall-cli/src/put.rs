@@ -12,7 +12,8 @@ use holdall::Attributes;
 use holdall_control::{Change, Name};
 use serde_json::{Map, Value};
 
-use crate::at::{Changes, Id, StoreAt};
+use crate::at::{Changes, StoreAt};
+use crate::done::Id;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, IN_MEMORY};
 use crate::input::Input;

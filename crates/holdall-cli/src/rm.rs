@@ -8,7 +8,8 @@ use holdall::{Entry, Key};
 use holdall_control::{Change, Keys, Object};
 use serde_json::{Map, Value, json};
 
-use crate::at::{self, Changes, StoreAt};
+use crate::at::{Changes, StoreAt};
+use crate::bucket;
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::input::Input;
 use crate::wait::Waiting;
@@ -125,8 +126,8 @@ fn below(args: &Args, changes: &mut Changes<'_>, prefix: &[u8]) -> Outcome<usize
     let deleted = match changes {
         Changes::File(_) => below_in_file(args, changes, prefix)?,
         Changes::Bucket(store) => {
-            let prefix = std::str::from_utf8(prefix).map_err(|_| at::not_text(prefix))?;
-            let store = at::in_collection(store, args.collection.as_deref())?;
+            let prefix = std::str::from_utf8(prefix).map_err(|_| bucket::not_text(prefix))?;
+            let store = bucket::in_collection(store, args.collection.as_deref())?;
             bucket_changes::remove_below(&store, prefix)?
         }
     };

@@ -11,7 +11,8 @@ use holdall_control::Client;
 use holdall_report::words::first_remedy;
 use serde_json::{Map, Value, json};
 
-use crate::at::{self, Place, StoreAt};
+use crate::at::{Place, StoreAt};
+use crate::bucket;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Out};
 use crate::{files, name, open, time, wait, watch};
@@ -88,8 +89,8 @@ fn in_bucket(args: &Args, store: &BucketStore) -> Outcome {
         let what = "there are no figures about a store in a bucket yet";
         return Err(Failure::new(what, "name an object, or see `holdall ls --long`"));
     };
-    let name = at::text(name)?;
-    let info = store.info(name)?.ok_or_else(|| at::missing(store, name))?;
+    let name = bucket::text(name)?;
+    let info = store.info(name)?.ok_or_else(|| bucket::missing(store, name))?;
     if args.json {
         let mut object = Map::new();
         describe_in_bucket(&mut object, &info);
