@@ -1,6 +1,8 @@
 //! Objects in a bucket of an S3 server, which is `holdall serve` here.
 
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -110,7 +112,9 @@ fn what_a_bucket_does_not_offer_is_refused() {
     for args in on_each(STORE).iter().filter(|args| files_only.contains(&args[0])) {
         fails(args, 1, "needs a store's file");
     }
-    fails(&["import", STORE, "tree"], 1, "needs a store's file");
+    for option in ["--delete", "--checksum", "--report-acks"] {
+        fails(&["import", STORE, "tree", option], 1, "with a store's file only");
+    }
     fails(&["export", STORE, "out"], 1, "needs a store's file");
     fails(&["stat", STORE], 1, "no figures");
     fails(&["stat", STORE, "--watch"], 1, "needs a store's file");
@@ -148,4 +152,30 @@ fn a_server_is_probed() {
     assert!(said.contains("\nthe server passes: "), "{said}");
     server.run(&home, &["bucket", "probe", "s3://none/x"]).failed(3, "bucket");
     server.run(&home, &["ls", STORE]).failed(3, "a store in");
+}
+
+#[test]
+fn a_directory_is_imported_and_goes_on_where_it_was_killed() {
+    let (home, server) = with_store();
+    for n in 0..60_usize {
+        home.file(&format!("tree/{}/{n}", n % 7), bytes(n as u64, n * 9000));
+    }
+    home.file("tree/large", bytes(99, 20_000_000));
+    let args = ["import", STORE, "tree", "--prefix", "x/"];
+    let mut child = server.command(&home, &args).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(150));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = server.ok(&home, &["ls", STORE]).lines().count();
+    let done = json(&server, &home, &args);
+    assert_eq!((&done["files"], &done["failed"]), (&(61 - before).into(), &0.into()), "{done}");
+    assert_eq!(done["already_there"], before, "{done}");
+    let again = json(&server, &home, &args);
+    assert_eq!((&again["files"], &again["already_there"]), (&0.into(), &61.into()), "{again}");
+    let get = |name: &str| server.run(&home, &["get", STORE, name]).out;
+    assert!(get("x/large") == bytes(99, 20_000_000) && get("x/3/59") == bytes(59, 59 * 9000));
+    home.file("tree/3/59", "new");
+    let third = json(&server, &home, &[&args[..], &["--exclude", "large"]].concat());
+    assert_eq!((&third["replaced"], &third["excluded"]), (&1.into(), &1.into()), "{third}");
+    assert_eq!(get("x/3/59"), b"new");
 }
