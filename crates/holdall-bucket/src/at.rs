@@ -82,8 +82,7 @@ async fn refuse_backups(s3: &S3) -> Result<()> {
 }
 
 impl BucketStore {
-    /// Probes the server, and creates a store at `s3://BUCKET/PREFIX`, if there is none. Some 900
-    /// requests.
+    /// Probes the server, and creates a store at `s3://BUCKET/PREFIX`. Some 900 requests.
     ///
     /// # Errors
     /// [`Error::Exists`] if there is one; [`Error::Invalid`] if the server fails the probe, backups lie

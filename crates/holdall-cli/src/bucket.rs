@@ -1,13 +1,25 @@
-//! Places of backups in buckets: what the commands of backups share.
+//! Places in buckets, of backups and of objects: how commands reach them.
 //!
-//! Owns: [`Reach`], how a bucket is reached.
+//! Owns: [`Reach`]; the names of objects there.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use holdall::Error;
+use holdall_bucket::blocking::BucketStore;
 use holdall_bucket::{Access, Bucket, is_bucket};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, NOT_FOUND, Outcome};
+use crate::name;
+
+/// What an address of a store in a bucket begins with.
+const SCHEME: &str = "s3://";
+
+/// Whether this names a store in a bucket.
+pub fn is_in_bucket(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().starts_with(SCHEME.as_bytes())
+}
 
 /// How a bucket is reached.
 #[derive(clap::Args, Default)]
@@ -30,13 +42,29 @@ impl Reach {
     /// The place that this names, if it names one in a bucket.
     pub fn place(&self, path: &Path) -> Outcome<Option<Arc<Bucket>>> {
         let Some(text) = path.to_str().filter(|text| is_bucket(text)) else { return Ok(None) };
-        let access = Access {
+        Ok(Some(Arc::new(Bucket::open(text, &self.access())?)))
+    }
+
+    /// What there is to reach a bucket.
+    pub fn access(&self) -> Access {
+        Access {
             endpoint: self.endpoint.clone(),
             region: self.region.clone(),
             profile: self.profile.clone(),
             remote: self.remote.clone(),
-        };
-        Ok(Some(Arc::new(Bucket::open(text, &access)?)))
+        }
+    }
+
+    /// Opens the store of objects at `path`, which [`is_in_bucket`].
+    pub fn store(&self, path: &Path) -> Outcome<BucketStore> {
+        let place = address(path)?;
+        BucketStore::open_at(place, &self.access()).map_err(|e| match e {
+            Error::NotFound(what) => {
+                let hint = "check the address, or make one with `holdall bucket create`";
+                Failure::Told(format!("not found: {what}"), hint.into(), NOT_FOUND)
+            }
+            e => e.into(),
+        })
     }
 
     /// Refuses what says how to reach a bucket if there is none.
@@ -55,4 +83,48 @@ impl Reach {
             }
         }
     }
+}
+
+/// The address of a place in a bucket, which is text.
+pub fn address(path: &Path) -> Outcome<&str> {
+    path.to_str().ok_or_else(|| {
+        let what = format!("{}: an address of a bucket is UTF-8", path.display());
+        Failure::new(what, "write s3://BUCKET/PREFIX")
+    })
+}
+
+/// The store as seen from a collection.
+pub fn in_collection(store: &BucketStore, collection: Option<&str>) -> Outcome<BucketStore> {
+    Ok(match collection {
+        None => store.clone(),
+        Some(collection) => store.collection(collection)?,
+    })
+}
+
+/// The name of an object in a bucket that an argument spells.
+pub fn text(arg: &OsStr) -> Outcome<&str> {
+    if let Some(oid) = name::as_oid(arg) {
+        return Err(Failure::new(
+            format!("{oid}: objects in a bucket have no OIDs"),
+            "give a name",
+        ));
+    }
+    arg.to_str().ok_or_else(|| not_text(name::bytes(arg)))
+}
+
+/// The refusal of a name that is not UTF-8.
+pub fn not_text(name: &[u8]) -> Failure {
+    let what = format!("{}: names in a bucket are UTF-8", name::escape(name));
+    Failure::new(what, "give a name that is")
+}
+
+/// That an object is not in a bucket.
+pub fn missing(store: &BucketStore, name: &str) -> Failure {
+    let collection = store.inner().collection_name();
+    let of = match collection {
+        holdall::DEFAULT_COLLECTION => String::new(),
+        collection => format!(" of collection {collection:?}"),
+    };
+    let what = format!("not found: object {name:?}{of}");
+    Failure::Told(what, "see what is there with `holdall ls STORE`".into(), NOT_FOUND)
 }

@@ -1,13 +1,13 @@
 //! `holdall cp`: copies one object to another name, with its attributes.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use holdall_control::Change;
 
+use crate::at::StoreAt;
 use crate::failure::{Failure, Outcome};
 use crate::wait::Waiting;
-use crate::{name, open, output, writer};
+use crate::{name, output};
 
 /// Copy an object to another name, in place of the object of that name if there is one
 ///
@@ -15,8 +15,8 @@ use crate::{name, open, output, writer};
 /// object, and an edit of one does not show in the other.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// Name or OID of the object
     from: OsString,
     /// Name of the copy
@@ -28,20 +28,19 @@ pub struct Args {
     waiting: Waiting,
 }
 
-/// Copies in one transaction; prints the copy's OID.
+/// Copies in one transaction; prints the copy's OID, in a bucket its version.
 pub fn run(args: &Args) -> Outcome {
-    open::check(&args.store, true)?;
+    args.at.check(true, &[&args.from, &args.to])?;
     if let Some(oid) = name::as_oid(&args.to) {
         return Err(Failure::new(format!("{oid} is an OID"), "give a name"));
     }
     let to = name::bytes(&args.to);
     name::check(to)?;
-    let mut writer = writer::existing(&args.store, &args.waiting)?;
+    let mut changes = args.at.existing(&args.waiting)?;
     let change = Change::Copy { from: name::key(&args.from).into(), to: to.into() };
-    let written = writer.change(args.collection.as_deref(), change)?;
-    let oid = written.oid.map(|oid| oid.to_string()).unwrap_or_default();
-    let done = format!("the copy is stored as {oid}");
-    writer.close(&done)?;
-    let said = output::say(format_args!("{oid}"));
+    let id = changes.change(args.collection.as_deref(), change)?.stored()?;
+    let done = format!("the copy is stored as {id}");
+    changes.close(&done)?;
+    let said = output::say(format_args!("{id}"));
     output::after(&done, said)
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::failure::Outcome;
+use crate::bucket::is_in_bucket;
+use crate::failure::{Failure, Outcome};
 use crate::open;
 use crate::wait::Waiting;
 
@@ -20,6 +21,10 @@ pub struct Args {
 
 /// Creates the store and closes it.
 pub fn run(args: &Args) -> Outcome {
+    if is_in_bucket(&args.store) {
+        let what = format!("{} is in a bucket", args.store.display());
+        return Err(Failure::new(what, "make it with `holdall bucket create`"));
+    }
     open::check(&args.store, false)?;
     let mut options = args.waiting.options();
     if let Some(bytes) = args.page_size {

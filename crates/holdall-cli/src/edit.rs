@@ -8,21 +8,21 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use holdall::Store;
 use holdall_control::{Change, Object};
 
+use crate::at::{Changes, StoreAt};
 use crate::failure::{Failure, Outcome};
 use crate::get::{Span, parse_range};
 use crate::input::Input;
 use crate::wait::Waiting;
-use crate::writer::{self, Rest, Writer};
-use crate::{name, open, output};
+use crate::writer::Rest;
+use crate::{name, output};
 
 /// What all edits share.
 #[derive(clap::Args)]
 struct EditPlace {
-    /// The store's file
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// Name or OID of the object
     name: OsString,
     /// The collection, "default" if not given
@@ -118,33 +118,33 @@ fn splice(
     to: impl FnOnce(u64) -> (Option<u64>, u64),
 ) -> Outcome {
     let bytes = Bytes::open(file, place)?;
-    let writer = writer::existing(&place.store, &place.waiting)?;
-    bytes.refuse_own(writer.store())?;
+    let changes = place.at.existing(&place.waiting)?;
+    bytes.refuse_own(&changes)?;
     let (object, length) = (name::key(&place.name).into(), bytes.len());
     let (start, replaced) = to(length);
     let change = Change::Splice { object, start, replaced, length };
     match bytes {
-        Bytes::File(input, _) => run(writer, place, change, Rest::of(*input, 0)),
-        Bytes::Memory(bytes) => run(writer, place, change, io::Cursor::new(bytes)),
+        Bytes::File(input, _) => run(changes, place, change, Rest::of(*input, 0)),
+        Bytes::Memory(bytes) => run(changes, place, change, io::Cursor::new(bytes)),
     }
 }
 
 /// Opens the store and changes an object.
 fn change(place: &EditPlace, change: impl FnOnce(Object) -> Change) -> Outcome {
-    open::check(&place.store, true)?;
-    let writer = writer::existing(&place.store, &place.waiting)?;
-    run(writer, place, change(name::key(&place.name).into()), io::empty())
+    place.at.check(true, &[&place.name])?;
+    let changes = place.at.existing(&place.waiting)?;
+    run(changes, place, change(name::key(&place.name).into()), io::empty())
 }
 
 /// Makes one edit and prints the object's new size.
 fn run(
-    mut writer: Writer<'_>,
+    mut changes: Changes<'_>,
     place: &EditPlace,
     change: Change,
     data: impl Read + Send + 'static,
 ) -> Outcome {
-    let written = writer.change_with(place.collection.as_deref(), change, data)?;
-    writer.close("the object is changed")?;
+    let written = changes.change_with(place.collection.as_deref(), change, data)?;
+    changes.close("the object is changed")?;
     let said = output::say(format_args!("{} bytes", written.size.unwrap_or_default()));
     output::after("the object is changed", said)
 }
@@ -157,8 +157,8 @@ enum Bytes {
 
 impl Bytes {
     fn open(file: Option<&Path>, place: &EditPlace) -> Outcome<Self> {
-        open::check(&place.store, true)?;
-        let mut input = Input::open(file, &place.store, "give a file")?;
+        place.at.check(true, &[&place.name])?;
+        let mut input = Input::open(file, place.at.path(), "give a file")?;
         // Some files of the system have a size of 0 and content all the same.
         if let Some(left) = input.left.filter(|left| *left > 0) {
             return Ok(Self::File(Box::new(input), left));
@@ -176,10 +176,10 @@ impl Bytes {
         }
     }
 
-    fn refuse_own(&self, store: &Store) -> Outcome {
-        match self {
-            Self::File(input, _) => input.refuse_own(store),
-            Self::Memory(_) => Ok(()),
+    fn refuse_own(&self, changes: &Changes<'_>) -> Outcome {
+        match (self, changes.store()) {
+            (Self::File(input, _), Some(store)) => input.refuse_own(store),
+            _ => Ok(()),
         }
     }
 }

@@ -6,7 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use holdall::{Error, Object};
+use holdall_bucket::blocking::BucketStore;
 
+use crate::at::{Place, StoreAt};
+use crate::bucket;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, CopyError};
 use crate::outlet::{Outflow, Outlet};
@@ -15,8 +18,8 @@ use crate::{name, open, sparse, stop};
 /// Write an object's bytes to standard output or to a file
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// Name or OID of the object
     name: OsString,
     /// From byte A up to, not including, byte B; without A from the start, without B to the end
@@ -70,16 +73,20 @@ const LONG: u64 = 16 << 20;
 
 /// Copies the bytes; a range must lie inside the object.
 pub fn run(args: &Args) -> Outcome {
-    open::check(&args.store, true)?;
+    args.at.check(true, &[&args.name])?;
     let outlet = args.path().map(Outlet::find).transpose()?;
-    let store = open::read_only(&args.store)?;
+    let path = match args.at.place(args.collection.as_deref())? {
+        Place::File(path) => path,
+        Place::Bucket(store) => return from_bucket(args, &store, outlet.as_ref()),
+    };
+    let store = open::read_only(path)?;
     if let Some(outlet) = &outlet {
         outlet.refuse_own(&store)?;
     }
     let mut reader = open::reader(&store, args.collection.as_deref())?;
     let mut object = reader.open(name::key(&args.name))?;
     if object.size() >= LONG
-        && let Some(held) = open::hold(&args.store)
+        && let Some(held) = open::hold(path)
     {
         reader = open::reader(&held, args.collection.as_deref())?;
         object = reader.open(name::key(&args.name))?;
@@ -96,6 +103,38 @@ pub fn run(args: &Args) -> Outcome {
             to_outlet(object, range, &outlet, mode)
         }
     }
+}
+
+/// As [`run`], from a bucket.
+fn from_bucket(args: &Args, store: &BucketStore, outlet: Option<&Outlet<'_>>) -> Outcome {
+    let name = bucket::text(&args.name)?;
+    let object = store.open(name)?.ok_or_else(|| bucket::missing(store, name))?;
+    let range = inside(args, object.size())?;
+    let Some(outlet) = outlet else {
+        let mut out = io::stdout().lock();
+        for piece in object.windows(range)? {
+            out.write_all(&piece?).map_err(|e| Failure::stdout(&e))?;
+        }
+        return out.flush().map_err(|e| Failure::stdout(&e));
+    };
+    let failed = |e: &io::Error| outlet.failed(e);
+    let mut to = outlet.open()?;
+    if let Outflow::Stream(file) = &mut to {
+        for piece in object.windows(range)? {
+            file.write_all(&piece?).map_err(|e| failed(&e))?;
+        }
+        return Ok(());
+    }
+    stop::watch();
+    let file = to.file().map_err(|e| failed(&e))?;
+    sparse::write_pieces(object.windows(range)?, file, &mut |_| stop::check_io()).map_err(|e| {
+        match e {
+            CopyError::Read(e) => Failure::from(files::store_error(e)),
+            CopyError::Write(e) => failed(&e),
+        }
+    })?;
+    stop::check()?;
+    to.finish(files::stored_mode(&object.info().attributes)).map_err(|e| failed(&e))
 }
 
 fn inside(args: &Args, size: u64) -> Outcome<Range<u64>> {

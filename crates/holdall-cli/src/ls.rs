@@ -2,20 +2,23 @@
 
 use std::ffi::OsString;
 use std::ops::Bound;
-use std::path::PathBuf;
 
 use holdall::{Entry, Error, Metadata, Oid, Reader};
+use holdall_bucket::blocking::BucketStore;
+use holdall_bucket::store::{ListNames, ObjectInfo};
 use serde_json::{Map, Value};
 
+use crate::at::{Place, StoreAt};
+use crate::bucket;
 use crate::failure::{ERROR, Failure, Outcome, complain};
 use crate::output::{self, Out};
-use crate::{name, open, stat, time};
+use crate::{files, name, open, stat, time};
 
 /// List names in byte order
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// Only names that begin with this
     #[arg(default_value = "", hide_default_value = true)]
     prefix: OsString,
@@ -42,9 +45,17 @@ const MOST_TRIES: u32 = 20;
 /// Prints as it reads: memory does not grow with the number of names. If the checkpoints of another
 /// process pass the state, it goes on behind the last name with a newer one.
 pub fn run(args: &Args) -> Outcome {
-    let store = open::read_only(&args.store)?;
+    args.at.check(true, &[])?;
     let prefix = name::bytes(&args.prefix);
     let mut list = List { args, out: Out::new(), listed: 0, left_out: 0 };
+    let path = match args.at.place(args.collection.as_deref())? {
+        Place::File(path) => path,
+        Place::Bucket(store) => {
+            list.bucket(&store, prefix)?;
+            return list.finish();
+        }
+    };
+    let store = open::read_only(path)?;
     let (mut last, mut tries) = (None, 0);
     loop {
         let reader = open::reader(&store, args.collection.as_deref())?;
@@ -81,17 +92,56 @@ impl List<'_> {
             if !entry.name.starts_with(prefix) {
                 break;
             }
-            self.entry(reader, &entry)?;
-            *last = Some(entry.name);
+            let Entry { name, oid } = entry;
+            let long = || Ok(long(&reader.metadata(oid)?));
+            self.entry(&name, long, || json(reader, &name, oid))?;
+            *last = Some(name);
         }
         Ok(())
     }
 
-    fn entry(&mut self, reader: &Reader, Entry { name, oid }: &Entry) -> Outcome {
+    /// Lists what is in a bucket, in the order of its keys.
+    fn bucket(&mut self, store: &BucketStore, prefix: &[u8]) -> Outcome {
+        let prefix = std::str::from_utf8(prefix).map_err(|_| bucket::not_text(prefix))?;
+        let mut what = ListNames { prefix: prefix.into(), ..ListNames::default() };
+        loop {
+            let page = store.list(&what)?;
+            if self.args.long || self.args.json {
+                for info in store.infos(&page.names)? {
+                    let long = || Ok(long_in_bucket(&info));
+                    self.entry(info.name.as_bytes(), long, || Ok(json_in_bucket(&info)))?;
+                }
+            } else {
+                for name in &page.names {
+                    self.entry(name.as_bytes(), || Ok(String::new()), || Ok(Value::Null))?;
+                }
+            }
+            what.after = page.next;
+            if what.after.is_none() {
+                break;
+            }
+        }
+        let collection = store.inner().collection_name();
+        if self.listed == 0
+            && self.args.collection.is_some()
+            && !store.collections()?.iter().any(|known| known == collection)
+        {
+            return Err(Error::NotFound(format!("collection {collection:?}")).into());
+        }
+        Ok(())
+    }
+
+    /// Lists one name, with what these say of it.
+    fn entry(
+        &mut self,
+        name: &[u8],
+        long: impl FnOnce() -> Outcome<String>,
+        json: impl FnOnce() -> Outcome<Value>,
+    ) -> Outcome {
         let escape = if self.args.ascii { name::escape_ascii } else { name::escape };
         let out = &mut self.out;
         if self.args.json {
-            let text = output::json_text(&json(reader, name, *oid)?);
+            let text = output::json_text(&json()?);
             out.text(if self.listed == 0 { "[\n" } else { ",\n" })?;
             out.text(&text)?;
         } else if self.args.null {
@@ -103,7 +153,7 @@ impl List<'_> {
             out.bytes(name)?;
             out.bytes(b"\0")?;
         } else if self.args.long {
-            let line = long(&reader.metadata(*oid)?);
+            let line = long()?;
             out.line(format_args!("{line} {}", escape(name)))?;
         } else {
             out.line(format_args!("{}", escape(name)))?;
@@ -130,6 +180,23 @@ fn json(reader: &Reader, name: &[u8], oid: Oid) -> Outcome<Value> {
 
 fn long(data: &Metadata) -> String {
     let date = data.last_modified().map(|at| time::date(time::to_nanos(at)));
+    columns(data.size, date, &data.oid.to_string())
+}
+
+fn columns(size: u64, date: Option<String>, oid: &str) -> String {
     let date = date.unwrap_or_else(|| "-".to_owned());
-    format!("{:>12} {date:>20} {:<20}", data.size, data.oid.to_string())
+    format!("{size:>12} {date:>20} {oid:<20}")
+}
+
+fn json_in_bucket(info: &ObjectInfo) -> Value {
+    let mut object = Map::new();
+    stat::describe_in_bucket(&mut object, info);
+    Value::Object(object)
+}
+
+/// An object in a bucket has no OID.
+fn long_in_bucket(info: &ObjectInfo) -> String {
+    let own = info.attributes.get(files::MTIME).and_then(|text| time::parse(text));
+    let nanos = own.unwrap_or_else(|| time::to_nanos(info.modified));
+    columns(info.size, Some(time::date(nanos)), "-")
 }

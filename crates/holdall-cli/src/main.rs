@@ -4,16 +4,20 @@
 //! Owns: the list of subcommands. Each lives in its own file with its arguments and its
 //! `run`. Exit codes are in `failure.rs`; `docs/cli.md` is the reference for users.
 
+mod at;
 mod backup;
 mod backup_bucket;
 mod backups;
 mod below;
 mod bucket;
+mod bucket_admin;
+mod bucket_changes;
 mod checkpoint;
 mod cp;
 mod create;
 mod defrag;
 mod dirs;
+mod done;
 mod edit;
 mod export;
 mod failure;
@@ -93,6 +97,7 @@ enum Command {
     Checkpoint(checkpoint::Args),
     Backup(backup::Args),
     Backups(backups::Args),
+    Bucket(bucket_admin::Args),
     Restore(backup::RestoreArgs),
     Salvage(salvage::Args),
     Inspect(inspect::Args),
@@ -163,6 +168,7 @@ fn run(command: &Command) -> Outcome {
         Command::Checkpoint(args) => checkpoint::run(args),
         Command::Backup(args) => backup::run(args),
         Command::Backups(args) => backups::run(args),
+        Command::Bucket(args) => bucket_admin::run(args),
         Command::Restore(args) => backup::restore(args),
         Command::Salvage(args) => salvage::run(args),
         Command::Inspect(args) => inspect::run(args),

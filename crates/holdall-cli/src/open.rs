@@ -11,6 +11,7 @@ use std::path::Path;
 use holdall::{CollectionMut, DEFAULT_COLLECTION, FileId, Options, Reader, Result, Store, WriteTx};
 use holdall_control::{Client, Control};
 
+use crate::bucket::is_in_bucket;
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::own;
 use crate::wait::Waiting;
@@ -131,6 +132,10 @@ impl Deref for Made<'_> {
 /// Says what is wrong with a path before the engine sees it. Comes before anything else that
 /// may fail, since what is printed could go into the store.
 pub fn check(path: &Path, must_exist: bool) -> Outcome {
+    if is_in_bucket(path) {
+        let what = format!("{} is in a bucket, and this needs a store's file", path.display());
+        return Err(Failure::new(what, "see docs/cli.md for what works in a bucket"));
+    }
     own::refuse_streams(path)?;
     match path.metadata() {
         Ok(data) if data.is_dir() => Err(Failure::new(

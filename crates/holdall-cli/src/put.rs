@@ -8,22 +8,26 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use holdall::{Attributes, Error, Oid};
+use holdall::Attributes;
 use holdall_control::{Change, Name};
 use serde_json::{Map, Value};
 
+use crate::at::{Changes, StoreAt};
+use crate::done::Id;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, IN_MEMORY};
 use crate::input::Input;
 use crate::wait::Waiting;
-use crate::writer::{self, Rest, Writer};
+use crate::writer::Rest;
 use crate::{name, open, output, time};
 
 /// Store an object, new or in place of the one of that name, and print its OID
+///
+/// A store's file is made if it is missing. In a bucket the object's version is printed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file, made if it is missing
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// Name of the object, or OID of one that has a name
     name: OsString,
     /// The content; standard input if absent or "-"
@@ -40,53 +44,59 @@ pub struct Args {
 
 /// Stores in one transaction.
 pub fn run(args: &Args) -> Outcome {
-    open::check(&args.store, false)?;
+    args.at.check(false, &[&args.name])?;
     if name::as_oid(&args.name).is_none() {
         name::check(name::bytes(&args.name))?;
     }
     name::check_collection(args.collection.as_deref())?;
     let hint = "give a file, or use `holdall import`";
-    let mut source = Source::from_input(Input::open(args.file.as_deref(), &args.store, hint)?);
+    let mut source = Source::from_input(Input::open(args.file.as_deref(), args.at.path(), hint)?);
     source.read_head()?;
-    let mut writer = writer::or_create(&args.store, &args.waiting)?;
-    let outcome = store_object(args, &mut writer, source);
-    let done = |oid| format!("the object is stored as {oid}");
-    let (name, oid, size) = writer.end(outcome, |(_, oid, _)| done(*oid))?;
+    let mut changes = args.at.or_create(&args.waiting)?;
+    let outcome = store_object(args, &mut changes, source);
+    let done = |id: &Id| format!("the object is stored as {id}");
+    let (name, id, size) = changes.end(outcome, |(_, id, _)| done(id))?;
     let said = if args.json {
         let mut object = Map::new();
         name::to_json(&mut object, "name", &name);
-        object.insert("oid".into(), oid.to_string().into());
+        object.insert(id.field().into(), id.to_string().into());
         object.insert("size".into(), size.into());
         output::json(&Value::Object(object))
     } else {
-        output::say(format_args!("{oid}"))
+        output::say(format_args!("{id}"))
     };
-    output::after(&done(oid), said)
+    output::after(&done(&id), said)
 }
 
 fn store_object(
     args: &Args,
-    writer: &mut Writer<'_>,
+    changes: &mut Changes<'_>,
     source: Source,
-) -> Outcome<(Vec<u8>, Oid, u64)> {
-    source.input.refuse_own(writer.store())?;
+) -> Outcome<(Vec<u8>, Id, u64)> {
     let collection = args.collection.as_deref();
-    let name = name::resolve(&args.name, |oid| {
-        Ok(open::reader(writer.store(), collection)?.metadata(oid)?.name)
-    })?;
+    let name = match changes.store() {
+        None => name::bytes(&args.name).to_vec(),
+        Some(store) => {
+            source.input.refuse_own(store)?;
+            name::resolve(&args.name, |oid| {
+                Ok(open::reader(store, collection)?.metadata(oid)?.name)
+            })?
+        }
+    };
     let Source { input, attributes, head } = source;
     let read = head.len() as u64;
-    if read >= IN_MEMORY {
+    if let Changes::File(writer) = changes
+        && read >= IN_MEMORY
+    {
         writer.listen();
     }
     let size = input.left.filter(|size| *size >= read);
     let attributes = attributes.into_iter().map(|(key, value)| (key, Name(value))).collect();
     let change = Change::Put { name: Name(name.clone()), attributes, size };
     let data = io::Cursor::new(head).chain(Rest::of(input, read));
-    let written = writer.change_with(collection, change, data)?;
-    let none = || Error::Invalid("the OID of the object did not come".into());
-    let oid = written.oid.ok_or_else(none)?;
-    Ok((name, oid, written.size.unwrap_or_default()))
+    let written = changes.change_with(collection, change, data)?;
+    let size = written.size.unwrap_or_default();
+    Ok((name, written.stored()?, size))
 }
 
 /// Where the content comes from.

@@ -8,11 +8,12 @@ use holdall::{Entry, Key};
 use holdall_control::{Change, Keys, Object};
 use serde_json::{Map, Value, json};
 
+use crate::at::{Changes, StoreAt};
+use crate::bucket;
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::input::Input;
 use crate::wait::Waiting;
-use crate::writer::{self, Writer};
-use crate::{name, open, output};
+use crate::{bucket_changes, name, open, output};
 
 /// Names below a prefix that one transaction removes.
 const NAMES_PER_TRANSACTION: usize = 2000;
@@ -20,8 +21,8 @@ const NAMES_PER_TRANSACTION: usize = 2000;
 /// Delete objects; if one of those named is missing none is deleted
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// Names or OIDs of the objects
     #[arg(required_unless_present_any = ["prefix", "from"], value_name = "NAME")]
     names: Vec<OsString>,
@@ -53,7 +54,8 @@ impl Args {
 
 /// Deletes.
 pub fn run(args: &Args) -> Outcome {
-    open::check(&args.store, true)?;
+    let given: Vec<_> = args.names.iter().chain(&args.prefix).map(AsRef::as_ref).collect();
+    args.at.check(true, &given)?;
     let prefix = args.prefix.as_deref().map(name::bytes);
     if prefix == Some(&[]) {
         let hint = "give its beginning, or all names with `holdall ls -0 | holdall rm --from - -0`";
@@ -61,18 +63,18 @@ pub fn run(args: &Args) -> Outcome {
     }
     // All of it before the store is opened: slow input keeps nobody else out.
     let listed = args.from.as_deref().map(|_| listed(args)).transpose()?;
-    let mut writer = writer::existing(&args.store, &args.waiting)?;
+    let mut changes = args.at.existing(&args.waiting)?;
     if let Some(prefix) = prefix {
-        let deleted = below(args, &mut writer, prefix)?;
-        writer.close(&format!("deleted {deleted} objects"))?;
+        let deleted = below(args, &mut changes, prefix)?;
+        changes.close(&format!("deleted {deleted} objects"))?;
         return report(args, deleted, None);
     }
     let given = || args.names.iter().map(|arg| (name::bytes(arg), name::key(arg)));
     match &listed {
-        Some(names) => remove(args, &mut writer, names.iter().map(Key::from))?,
-        None => remove(args, &mut writer, given().map(|(_, key)| key))?,
+        Some(names) => remove(args, &mut changes, names.iter().map(Key::from))?,
+        None => remove(args, &mut changes, given().map(|(_, key)| key))?,
     }
-    writer.close("the objects are deleted")?;
+    changes.close("the objects are deleted")?;
     match listed {
         Some(names) => report(args, names.len(), Some(&names)),
         None => report(
@@ -85,7 +87,7 @@ pub fn run(args: &Args) -> Outcome {
 
 /// The names in the file of `--from`.
 fn listed(args: &Args) -> Outcome<Vec<Vec<u8>>> {
-    let mut input = Input::open(args.from.as_deref(), &args.store, "give a file of names")?;
+    let mut input = Input::open(args.from.as_deref(), args.at.path(), "give a file of names")?;
     let mut bytes = Vec::new();
     let read = input.file.read_to_end(&mut bytes);
     read.map_err(|e| Failure::file("read", &input.label, &e))?;
@@ -112,18 +114,35 @@ fn listed(args: &Args) -> Outcome<Vec<Vec<u8>>> {
 /// Removes all in one transaction.
 fn remove<'k>(
     args: &Args,
-    writer: &mut Writer<'_>,
+    changes: &mut Changes<'_>,
     keys: impl Iterator<Item = Key<'k>>,
 ) -> Outcome {
     let keys = Keys { keys: keys.map(Object::from).collect(), more: false };
-    writer.change(args.collection.as_deref(), Change::Remove(keys)).map(drop)
+    changes.change(args.collection.as_deref(), Change::Remove(keys)).map(drop)
 }
 
 /// Removes the objects whose names begin with `prefix`, and counts them.
-fn below(args: &Args, writer: &mut Writer<'_>, prefix: &[u8]) -> Outcome<usize> {
-    let store = match writer.is_other() {
-        true => open::held(&args.store)?,
-        false => writer.store().clone(),
+fn below(args: &Args, changes: &mut Changes<'_>, prefix: &[u8]) -> Outcome<usize> {
+    let deleted = match changes {
+        Changes::File(_) => below_in_file(args, changes, prefix)?,
+        Changes::Bucket(store) => {
+            let prefix = std::str::from_utf8(prefix).map_err(|_| bucket::not_text(prefix))?;
+            let store = bucket::in_collection(store, args.collection.as_deref())?;
+            bucket_changes::remove_below(&store, prefix)?
+        }
+    };
+    if deleted == 0 {
+        let what = format!("not found: names that begin with {}", name::escape(prefix));
+        let hint = "see what is there with `holdall ls STORE`";
+        return Err(Failure::Told(what, hint.into(), NOT_FOUND));
+    }
+    Ok(deleted)
+}
+
+fn below_in_file(args: &Args, changes: &mut Changes<'_>, prefix: &[u8]) -> Outcome<usize> {
+    let store = match changes {
+        Changes::File(writer) if !writer.is_other() => writer.store().clone(),
+        _ => open::held(args.at.path())?,
     };
     let reader = open::reader(&store, args.collection.as_deref())?;
     drop(store);
@@ -137,17 +156,11 @@ fn below(args: &Args, writer: &mut Writer<'_>, prefix: &[u8]) -> Outcome<usize> 
         let batch = names.by_ref().take(NAMES_PER_TRANSACTION).collect::<Result<Vec<_>, _>>();
         let batch = batch.map_err(|e| so_far(e.into()))?;
         if batch.is_empty() {
-            break;
+            return Ok(deleted);
         }
-        remove(args, writer, batch.iter().map(Key::from)).map_err(so_far)?;
+        remove(args, changes, batch.iter().map(Key::from)).map_err(so_far)?;
         deleted += batch.len();
     }
-    if deleted == 0 {
-        let what = format!("not found: names that begin with {}", name::escape(prefix));
-        let hint = "see what is there with `holdall ls STORE`";
-        return Err(Failure::Told(what, hint.into(), NOT_FOUND));
-    }
-    Ok(deleted)
 }
 
 /// Says what was deleted; `names` were given.

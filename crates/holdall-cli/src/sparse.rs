@@ -64,6 +64,29 @@ fn write_at(file: &File, bytes: &[u8], at: u64, block: usize) -> io::Result<()> 
     put(begins, done)
 }
 
+/// Writes pieces, one behind the other, into a file that is empty, from its start; returns how many
+/// bytes they have.
+///
+/// # Errors
+/// Which side failed.
+pub fn write_pieces<B: AsRef<[u8]>>(
+    pieces: impl Iterator<Item = holdall::Result<B>>,
+    to: &File,
+    moved: Moved<'_>,
+) -> Result<u64, CopyError> {
+    let block = block(to).map_err(CopyError::Write)?;
+    let mut at = 0;
+    for piece in pieces {
+        let piece = piece.map_err(|e| CopyError::Read(e.into()))?;
+        let bytes = piece.as_ref();
+        write_at(to, bytes, at, block).map_err(CopyError::Write)?;
+        at += bytes.len() as u64;
+        moved(bytes.len() as u64).map_err(CopyError::Write)?;
+    }
+    to.set_len(at).map_err(CopyError::Write)?;
+    Ok(at)
+}
+
 /// Copies the bytes `range` of an object into a file that is empty, from its start. What was
 /// never written costs neither time nor room.
 ///

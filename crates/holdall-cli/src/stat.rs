@@ -1,24 +1,27 @@
 //! `holdall stat`: figures about a store or one object.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use holdall::frag::FragReport;
-use holdall::{Layout, Metadata, Segments, StoreStat};
+use holdall::{Attributes, Layout, Metadata, Segments, StoreStat};
+use holdall_bucket::blocking::BucketStore;
+use holdall_bucket::store::ObjectInfo;
 use holdall_control::Client;
 use holdall_report::words::first_remedy;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Outcome;
+use crate::at::{Place, StoreAt};
+use crate::bucket;
+use crate::failure::{Failure, Outcome};
 use crate::output::{self, Out};
 use crate::{files, name, open, time, wait, watch};
 
 /// Show figures about a store, or about one object
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// Name or OID of an object; the store itself if not given
     name: Option<OsString>,
     /// Print one JSON object
@@ -44,14 +47,20 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Prints the figures.
 pub fn run(args: &Args) -> Outcome {
+    let named: Vec<&OsStr> = args.name.iter().map(AsRef::as_ref).collect();
+    args.at.check(true, &named)?;
     if let Some(pause) = args.watch {
-        return watch::watch(&args.store, pause.unwrap_or(PAUSE), args.json);
+        return watch::watch(args.at.path(), pause.unwrap_or(PAUSE), args.json);
     }
-    let store = open::held(&args.store)?;
+    let path = match args.at.place(args.collection.as_deref())? {
+        Place::File(path) => path,
+        Place::Bucket(store) => return in_bucket(args, &store),
+    };
+    let store = open::held(path)?;
     match &args.name {
         None => {
             // What is open and waits there only the process knows that has the store open.
-            let asked = Client::connect(&args.store).ok().flatten();
+            let asked = Client::connect(path).ok().flatten();
             let asked = asked.and_then(|mut client| client.stat().ok());
             let stat = asked.map_or_else(|| store.stat(), Ok)?;
             let frag = store.frag(&mut |_, _| ())?;
@@ -72,6 +81,60 @@ pub fn run(args: &Args) -> Outcome {
             }
         }
     }
+}
+
+/// As [`run`], of an object in a bucket. Figures about the whole store would go here.
+fn in_bucket(args: &Args, store: &BucketStore) -> Outcome {
+    let Some(name) = &args.name else {
+        let what = "there are no figures about a store in a bucket yet";
+        return Err(Failure::new(what, "name an object, or see `holdall ls --long`"));
+    };
+    let name = bucket::text(name)?;
+    let info = store.info(name)?.ok_or_else(|| bucket::missing(store, name))?;
+    if args.json {
+        let mut object = Map::new();
+        describe_in_bucket(&mut object, &info);
+        return output::json(&Value::Object(object));
+    }
+    let mut out = Out::new();
+    let mut row = |label: &str, value: String| out.line(format_args!("{label:<17} {value}"));
+    row("name", name::escape(info.name.as_bytes()))?;
+    row("version", info.version.to_string())?;
+    row("size", info.size.to_string())?;
+    row("created", time::date(time::to_nanos(info.created)))?;
+    row("modified", time::date(time::to_nanos(info.modified)))?;
+    attribute_rows(&info.attributes, &mut row)?;
+    out.finish()
+}
+
+/// Adds what is known about an object in a bucket to a JSON object.
+pub fn describe_in_bucket(object: &mut Map<String, Value>, info: &ObjectInfo) {
+    let millis = |at| json!(i64::try_from(time::to_nanos(at) / 1_000_000).ok());
+    name::to_json(object, "name", info.name.as_bytes());
+    object.insert("version".into(), info.version.to_string().into());
+    object.insert("size".into(), info.size.into());
+    object.insert("created".into(), millis(info.created));
+    object.insert("modified".into(), millis(info.modified));
+    object.insert("attributes".into(), attributes(&info.attributes));
+}
+
+fn attributes(of: &Attributes) -> Value {
+    let mut attributes = Map::new();
+    for (key, value) in of {
+        name::to_json(&mut attributes, key, value);
+    }
+    Value::Object(attributes)
+}
+
+fn attribute_rows(of: &Attributes, row: &mut dyn FnMut(&str, String) -> Outcome) -> Outcome {
+    for (key, value) in of {
+        let mut text = name::escape(value);
+        if let Some(nanos) = time::parse(value).filter(|_| key == files::MTIME) {
+            text = format!("{} ({nanos} ns)", time::date(nanos));
+        }
+        row(&name::escape(key.as_bytes()), text)?;
+    }
+    Ok(())
 }
 
 fn store_text(stat: &StoreStat, frag: &FragReport) -> Outcome {
@@ -161,11 +224,7 @@ pub fn describe(object: &mut Map<String, Value>, data: &Metadata, segments: &Seg
         "modified".into(),
         nanos.map_or(Value::Null, |n| json!(i64::try_from(n / 1_000_000).ok())),
     );
-    let mut attributes = Map::new();
-    for (key, value) in &data.attributes {
-        name::to_json(&mut attributes, key, value);
-    }
-    object.insert("attributes".into(), Value::Object(attributes));
+    object.insert("attributes".into(), attributes(&data.attributes));
     let layout = match &data.layout {
         Layout::Small => json!({ "kind": "small" }),
         Layout::Large { levels, threshold, tail, append_mostly, .. } => {
@@ -205,12 +264,6 @@ fn object_text(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
             row("hint", "append mostly".to_owned())?;
         }
     }
-    for (key, value) in &data.attributes {
-        let mut text = name::escape(value);
-        if let Some(nanos) = time::parse(value).filter(|_| key == files::MTIME) {
-            text = format!("{} ({nanos} ns)", time::date(nanos));
-        }
-        row(&name::escape(key.as_bytes()), text)?;
-    }
+    attribute_rows(&data.attributes, &mut row)?;
     out.finish()
 }

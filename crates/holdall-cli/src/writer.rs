@@ -103,11 +103,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes a change without data.
-    pub fn change(&mut self, collection: Option<&str>, change: Change) -> Outcome<Written> {
-        self.change_with(collection, change, io::empty())
-    }
-
     /// Makes a change durable.
     pub fn change_with(
         &mut self,

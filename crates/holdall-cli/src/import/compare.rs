@@ -19,17 +19,17 @@ use crate::time;
 const OURS: [&str; 4] = [MTIME, CTIME, MODE, DIRS];
 
 /// Whether the file's size and times say that its bytes are those stored.
-pub fn is_trusted(stored: &Metadata, file: &std::fs::Metadata) -> bool {
-    let read = |key| stored.attributes.get(key).map(|text| time::parse(text));
+pub fn is_trusted(size: u64, stored: &Attributes, file: &std::fs::Metadata) -> bool {
+    let read = |key| stored.get(key).map(|text| time::parse(text));
     let mtime = files::mtime(file);
     // Stored by something that does not know whether the file was young.
-    let by_import = stored.attributes.contains_key(MODE);
+    let by_import = stored.contains_key(MODE);
     let same_ctime = match read(CTIME) {
         None => mtime == Some(ctime(file)),
         Some(stored) => stored == Some(ctime(file)),
     };
     by_import
-        && stored.size == file.len()
+        && size == file.len()
         && mtime.is_some()
         && read(MTIME).flatten() == mtime
         && same_ctime

@@ -268,7 +268,7 @@ impl<'s> Feed<'s> {
     fn file(&self, name: Vec<u8>, place: Place, known: Option<(&Reader, Metadata)>) -> Event {
         if let Some((_, stored)) = known.as_ref().filter(|_| self.believes())
             && let Ok(data) = place.data()
-            && compare::is_trusted(stored, &data)
+            && compare::is_trusted(stored.size, &stored.attributes, &data)
         {
             return self.keep(name, stored, attributes_now(&data, &place), place);
         }

@@ -5,7 +5,7 @@
 //! what there is to do. Files that are stored already are left alone (`compare`), so that an
 //! import that was interrupted goes on where it stopped. A file is stored as it was at one moment
 //! (`source`, `stream`, `settle`), or named. Objects below a directory learn of its new mode
-//! (`refresh`).
+//! (`refresh`). Into a bucket `to_bucket` brings them.
 
 mod batch;
 mod compare;
@@ -16,6 +16,7 @@ mod refresh;
 mod settle;
 mod source;
 mod stream;
+mod to_bucket;
 mod walk;
 
 use std::ffi::OsString;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use holdall::{Error, Store};
 use serde_json::json;
 
+use crate::at::{Place, StoreAt};
 use crate::failure::{ERROR, Failure, NO_SPACE, Outcome, USAGE};
 use crate::progress::{Meter, Totals, rate};
 use crate::wait::Waiting;
@@ -43,10 +45,12 @@ use walk::{Walk, What};
 const COUNT_AFTER: Duration = Duration::from_secs(1);
 
 /// Store the files of a directory tree; run again, it goes on where it stopped
+///
+/// A store's file is made if it is missing.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file, made if it is missing
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// The directory; names are paths relative to it
     dir: PathBuf,
     /// Leave out files and directories of this pattern: *, **, ?, [a-z]; a slash inside makes it
@@ -86,13 +90,17 @@ pub struct Args {
 
 /// Imports, then says what was done even if it ended early.
 pub fn run(args: &Args) -> Outcome {
-    open::check(&args.store, false)?;
+    args.at.check(false, &[])?;
     name::check_collection(args.collection.as_deref())?;
     let excludes = Excludes::parse(&args.exclude).map_err(|why| {
         Failure::Told(why, "correct it; docs/cli.md says what patterns are".into(), USAGE)
     })?;
+    let path = match args.at.place(args.collection.as_deref())? {
+        Place::File(path) => path,
+        Place::Bucket(store) => return to_bucket::run(args, &excludes, &store),
+    };
     let root = directory(&args.dir)?;
-    let mut store = open::or_create(&args.store, &args.waiting)?;
+    let mut store = open::or_create(path, &args.waiting)?;
     store.listen();
     let totals = Totals::default();
     let mut importer = Importer {

@@ -2,66 +2,16 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use holdall::Store;
 use holdall_control::Control;
 
+use crate::server::Server;
 use crate::support::{Home, Run, bytes};
 
 const PLACE: &str = "s3://backups/photos";
-
-/// A serving process with a bucket. It is killed with this.
-struct Server {
-    child: Child,
-    endpoint: String,
-}
-
-impl Server {
-    fn start(home: &Home, more: &[&str]) -> Self {
-        if !home.path("server").exists() {
-            let store = Store::create(home.path("server")).unwrap();
-            store.write(|tx| tx.collection("backups")?.create_collection()).unwrap();
-            store.close().unwrap();
-        }
-        let args = ["serve", "server", "--listen", "127.0.0.1:0", "--json"];
-        let mut command = home.command(&[&args[..], more].concat());
-        command.env("HOLDALL_ACCESS_KEY", "K").env("HOLDALL_SECRET_KEY", "secret-of-K-0123");
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&line).unwrap();
-        let endpoint = format!("http://{}", told["listening"].as_str().unwrap());
-        Self { child, endpoint }
-    }
-
-    /// A command whose keys are in the environment.
-    fn command(&self, home: &Home, args: &[&str]) -> Command {
-        let mut command = home.command(args);
-        command.env("AWS_ENDPOINT_URL", &self.endpoint).env("HOME", home.path(""));
-        command.env("AWS_ACCESS_KEY_ID", "K").env("AWS_SECRET_ACCESS_KEY", "secret-of-K-0123");
-        command
-    }
-
-    fn run(&self, home: &Home, args: &[&str]) -> Run {
-        Run::of(self.command(home, args).output().unwrap())
-    }
-
-    fn ok(&self, home: &Home, args: &[&str]) -> String {
-        let run = self.run(home, args);
-        assert_eq!(run.code, 0, "{args:?}: {}", run.err);
-        String::from_utf8(run.out).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[test]
 fn a_store_is_backed_up_to_a_bucket_and_restored() {
@@ -144,7 +94,7 @@ fn what_a_bucket_refuses_changes_nothing() {
         .failed(1, "refuses these credentials");
     assert_eq!(server.ok(&home, &["backups", PLACE]), listed);
     assert!(!home.path("r").exists());
-    // What a store in a bucket would begin with.
+    // What some later use of a bucket may begin with.
     home.file("first", r#"{"holds": "store", "version": 1, "store": "00"}"#);
     drop(server);
     home.ok(&["put", "server", "--collection", "backups", "other/holdall.json", "first"]);

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::server::Server;
 use crate::support::{HOLDALL, Home};
 
 pub const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
@@ -71,15 +72,14 @@ fn the_examples_print_what_they_show() {
     assert!(examples.len() > 20, "docs/cli.md has lost its examples");
     let bin = Path::new(HOLDALL).parent().unwrap().display();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
-    let mut code = 0;
+    let (elsewhere, mut code) = (Home::new(), 0);
+    let server = Server::start(&elsewhere, &[]);
     for Example { line, command, expected } in &examples {
         // `$?` is the code of the example before.
-        let output = Command::new("sh")
-            .args(["-c", &format!("exec 2>&1; (exit {code}); {command}")])
-            .env("PATH", &path)
-            .current_dir(home.path(""))
-            .output()
-            .unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec 2>&1; (exit {code}); {command}")]);
+        server.tell(&mut shell, &home);
+        let output = shell.env("PATH", &path).current_dir(home.path("")).output().unwrap();
         code = output.status.code().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<_> = printed.lines().collect();

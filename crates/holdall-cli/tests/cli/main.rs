@@ -3,6 +3,7 @@
 
 mod backup;
 mod bad_input;
+mod bucket_store;
 mod buckets;
 mod changes;
 mod closed;
@@ -29,6 +30,7 @@ mod rights;
 mod salvage;
 #[cfg(feature = "serve")]
 mod serve;
+mod server;
 mod sparse;
 mod streams;
 mod support;
