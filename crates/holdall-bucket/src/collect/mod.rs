@@ -210,7 +210,7 @@ async fn delete_candidates(
     for operation in &closed.failed {
         store.backend.delete(&keys::intent(*operation)).await?;
     }
-    retired::delete_shared(store, shared, kept, report).await
+    retired::delete_shared(store, shared, &kept, report).await
 }
 
 /// The blobs that lie below these operations.
@@ -229,8 +229,7 @@ async fn written_by(store: &Inner, operations: &[crate::format::Id]) -> Result<R
     Ok(found)
 }
 
-/// The candidates that a sharing record names, and those that lead to what it retired and that is not
-/// due now.
+/// The candidates that a sharing record names, and those that it retired and that are not due.
 async fn named_by_records(
     store: &Inner,
     candidates: &BTreeSet<BlobId>,
@@ -260,8 +259,7 @@ async fn named_by_records(
             let stays = |named: &Named| due.is_none_or(|due| !due.has(named));
             let staying = current.record.retired.iter().map(|entry| entry.named).filter(stays);
             let reached = reach(store, &staying.collect::<Vec<_>>(), Absent::Skipped).await?;
-            let leading = reached.into_values().filter(|place| !place.leaf).map(|p| p.blob.id);
-            kept.leading.extend(leading.filter(|id| candidates.contains(id)));
+            kept.young.extend(reached.into_keys().filter(|id| candidates.contains(id)));
         }
     }
     Ok(kept)

@@ -17,7 +17,8 @@ pub(crate) struct Due {
     /// The record that they were found in.
     current: Current,
     entries: Vec<(Retired, Reached)>,
-    /// Blobs that the record's own tree names.
+    /// Blobs that the record's own tree names, or an entry of it that is not due: an edit may drop one
+    /// part of a blob, and a later one the rest.
     own: Reached,
 }
 
@@ -29,20 +30,23 @@ pub(crate) async fn due(
     target: &Target,
     current: &Current,
 ) -> Result<Option<Due>> {
-    let mut entries = Vec::new();
+    let (mut entries, mut young) = (Vec::new(), Vec::new());
     for entry in &current.record.retired {
-        if cycle.is_old(store, entry.seconds.min(current.seconds)) {
+        if cycle.is_old(store, entry.seconds.min(current.written.unwrap_or(u64::MAX))) {
             let reached = reach(store, &[entry.named], Absent::Skipped).await?;
             entries.push((*entry, reached));
+        } else {
+            young.push(entry.named);
         }
     }
     if entries.is_empty() {
         return Ok(None);
     }
-    let own = match mutation::is(Mutation::B10Live) {
+    let mut own = match mutation::is(Mutation::B10Live) {
         true => Reached::new(),
         false => live(store, &current.record).await?,
     };
+    own.extend(reach(store, &young, Absent::Skipped).await?);
     Ok(Some(Due { target: target.clone(), current: current.clone(), entries, own }))
 }
 
@@ -101,14 +105,20 @@ pub(crate) struct Kept {
     pub(crate) named: BTreeSet<BlobId>,
     /// Those that an intent announces.
     pub(crate) announced: BTreeSet<BlobId>,
-    /// Those that lead from an entry which stays to other blobs.
-    pub(crate) leading: BTreeSet<BlobId>,
+    /// Those that an entry of another record stands for which is not due: readers of that may need
+    /// them.
+    pub(crate) young: BTreeSet<BlobId>,
 }
 
 impl Kept {
     /// Whether nothing names a candidate.
     pub(crate) fn is_free(&self, id: &BlobId) -> bool {
-        !self.named.contains(id) && !self.announced.contains(id)
+        !self.named.contains(id) && !self.announced.contains(id) && !self.young.contains(id)
+    }
+
+    /// Whether a record that names a candidate, or retired it later, sees to it.
+    fn is_cared_for(&self, id: &BlobId) -> bool {
+        self.named.contains(id) || self.young.contains(id)
     }
 }
 
@@ -117,27 +127,26 @@ impl Kept {
 pub(crate) async fn delete_shared(
     store: &Inner,
     dues: &[Due],
-    mut kept: Kept,
+    kept: &Kept,
     report: &mut Collected,
 ) -> Result<()> {
     let mut outs = Vec::with_capacity(dues.len());
+    // What leads from an entry that stays to other blobs.
+    let mut leading = BTreeSet::new();
     for due in dues {
         let own = |id: &BlobId| due.own.contains_key(id);
-        // What another record names it retires itself some day.
-        let settled = |id: &BlobId| kept.is_free(id) || own(id) || kept.named.contains(id);
+        let settled = |id: &BlobId| kept.is_free(id) || own(id) || kept.is_cared_for(id);
         let (out, staying): (Vec<_>, Vec<_>) =
             due.entries.iter().partition(|(_, reached)| reached.keys().all(settled));
-        let leading = staying.iter().flat_map(|(_, reached)| reached.values());
-        let leading: Vec<BlobId> =
-            leading.filter(|place| !place.leaf).map(|place| place.blob.id).collect();
+        let above = staying.iter().flat_map(|(_, reached)| reached.values());
+        leading.extend(above.filter(|place| !place.leaf).map(|place| place.blob.id));
         outs.push(out.iter().map(|(entry, _)| entry.named).collect::<BTreeSet<Named>>());
-        kept.leading.extend(leading);
     }
     let mut blobs = Reached::new();
     for due in dues {
         for place in due.entries.iter().flat_map(|(_, reached)| reached.values()) {
             let id = &place.blob.id;
-            if kept.is_free(id) && !kept.leading.contains(id) && !due.own.contains_key(id) {
+            if kept.is_free(id) && !leading.contains(id) && !due.own.contains_key(id) {
                 deepen(&mut blobs, place);
             }
         }

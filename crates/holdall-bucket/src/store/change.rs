@@ -154,7 +154,7 @@ impl Inner {
     /// The time that retired blobs get: not before the base was written by the server's clock, so that
     /// a slow clock shortens no reader's grace by more than the base's age.
     pub(crate) fn retired_at(&self, base: Option<&Current>) -> u64 {
-        self.environment.now().as_secs().max(base.map_or(0, |base| base.seconds))
+        self.environment.now().as_secs().max(base.and_then(|base| base.written).unwrap_or(0))
     }
 
     /// Deletes some blobs that were retired longer ago than the grace, if no other object names them
@@ -167,11 +167,15 @@ impl Inner {
         let (Some(before), Some(after)) = (named_inline(old), named_inline(record)) else {
             return Ok(());
         };
+        // What a tree or a list stands for is not at hand, and may be younger.
+        let alone = |entry: &Retired| matches!(entry.named.part, Part::Segment | Part::Node);
+        if !record.retired.iter().all(alone) {
+            return Ok(());
+        }
         let now = self.environment.now().as_secs();
         let due: Vec<Named> = old
             .retired
             .iter()
-            .filter(|entry| matches!(entry.named.part, Part::Segment | Part::Node))
             .filter(|entry| entry.seconds.saturating_add(self.sizes().grace) <= now)
             .map(|entry| entry.named)
             .take(OWN_TURN)

@@ -318,11 +318,11 @@ impl Edit for Join {
         let Some(record) = empty.apply(store, operation, base).await? else { return Ok(None) };
         let (change, recent, retired) =
             (record.change, record.recent.clone(), record.retired.clone());
-        let (tag, seconds) = base.map_or_else(
-            || (crate::backend::Tag(String::new()), 0),
-            |base| (base.tag.clone(), base.seconds),
+        let (tag, written) = base.map_or_else(
+            || (crate::backend::Tag(String::new()), None),
+            |base| (base.tag.clone(), base.written),
         );
-        let current = Current { tag, seconds, record: Arc::new(record.clone()) };
+        let current = Current { tag, written, record: Arc::new(record.clone()) };
         let edited = self.splices.apply(store, operation, Some(&current)).await?;
         let Some(mut joined) = edited else { return Ok(Some(record)) };
         (joined.change, joined.recent) = (change, recent);

@@ -17,8 +17,9 @@ pub(crate) struct Target {
 #[derive(Debug, Clone)]
 pub(crate) struct Current {
     pub(crate) tag: Tag,
-    /// When it was written by the server's clock, in seconds; 0 if that is not known.
-    pub(crate) seconds: u64,
+    /// When it was written, by the server's clock, in seconds since 1970 UTC; `None` of what was
+    /// written here and not read since.
+    pub(crate) written: Option<u64>,
     pub(crate) record: Arc<Record>,
 }
 

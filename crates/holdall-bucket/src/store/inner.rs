@@ -73,8 +73,8 @@ impl Inner {
                     let detail = format!("its record is of {:?}", record.name);
                     return Err(Error::corrupt(target.shown(), detail));
                 }
-                let seconds = found.date / 1000;
-                let current = Current { tag: found.tag, seconds, record: Arc::new(record) };
+                let written = Some(found.date / 1000);
+                let current = Current { tag: found.tag, written, record: Arc::new(record) };
                 self.cache.keep(&target.key, &current);
                 Ok(Some(current))
             }

@@ -131,7 +131,7 @@ impl Object {
         match self.store.read(&self.target).await {
             Ok(Some(now)) if now.tag == self.current.tag => missing,
             Ok(now) => {
-                let since = now.map_or(0, |now| now.seconds);
+                let since = now.and_then(|now| now.written).unwrap_or(0);
                 let age = self.store.environment.now().saturating_sub(Duration::from_secs(since));
                 Error::SnapshotTooOld { age }
             }

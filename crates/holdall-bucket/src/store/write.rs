@@ -84,8 +84,7 @@ impl Write<'_> {
             let stored = record.encode()?;
             match self.store.backend.put_if(&self.target.key, base_tag, stored).await? {
                 Put::Done(tag) => {
-                    let seconds = self.base.map_or(0, |base| base.seconds);
-                    let current = Current { tag, seconds, record: Arc::new(record) };
+                    let current = Current { tag, written: None, record: Arc::new(record) };
                     self.store.cache.keep(&self.target.key, &current);
                     return Ok(Written::Done(current));
                 }

@@ -29,6 +29,10 @@ pub struct Checker {
     /// By key.
     pub history: BTreeMap<String, Vec<Version>>,
     live: BTreeMap<String, BTreeSet<BlobId>>,
+    /// When a blob was dropped that a record had named, in milliseconds.
+    dropped: BTreeMap<BlobId, u64>,
+    /// For how many milliseconds it stays since.
+    pub grace: u64,
 }
 
 impl Checker {
@@ -38,13 +42,17 @@ impl Checker {
         keys: &BTreeMap<String, Found>,
         key: &str,
         step: u64,
+        now: u64,
     ) -> Result<(), String> {
         let stored = &keys[key].bytes;
         let record = Record::decode(stored, key).map_err(|e| format!("{key}: {e}"))?;
         let mut named = BTreeSet::new();
         let content = content(keys, &record, &mut named)
             .map_err(|what| format!("{key}, written by {:?}: {what}", record.operation))?;
-        self.live.insert(key.to_owned(), named);
+        // A client that stalls writes a time that has passed.
+        let said = now.min(record.modified / 1_000_000);
+        let before = self.live.insert(key.to_owned(), named.clone()).unwrap_or_default();
+        self.dropped.extend(before.difference(&named).map(|id| (*id, said)));
         let history = self.history.entry(key.to_owned()).or_default();
         let (operation, before) = match history.last() {
             Some(last) => (last.operation, last.content.clone()),
@@ -61,8 +69,12 @@ impl Checker {
     }
 
     /// Looks at a deletion.
-    pub fn deleted(&mut self, key: &str, step: u64) -> Result<(), String> {
+    pub fn deleted(&mut self, key: &str, step: u64, now: u64) -> Result<(), String> {
         if let Some(blob) = keys::parse_blob(key) {
+            // Times are kept in seconds.
+            if let Some(at) = self.dropped.get(&blob).filter(|at| now + 2000 < **at + self.grace) {
+                return Err(format!("{key} is deleted {} ms after it was dropped", now - at));
+            }
             let naming = self.live.iter().find(|(_, named)| named.contains(&blob));
             return naming.map_or(Ok(()), |(name, _)| Err(format!("{name} names {key}, deleted")));
         }

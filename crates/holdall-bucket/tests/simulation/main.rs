@@ -99,6 +99,7 @@ impl Run {
         let faults = std::mem::replace(&mut lock(&world).faults, 0);
         alone(&world, options.create(client)).unwrap();
         lock(&world).faults = faults;
+        lock(&world).checker.grace = sizes(seed).grace * 1000;
         Self {
             world,
             running: Vec::new(),

@@ -270,14 +270,14 @@ impl World {
         let tag = found.tag.clone();
         self.keys.insert(key.clone(), found);
         if key.starts_with("n/") {
-            let failed = self.checker.wrote(&self.keys, &key, self.steps);
+            let failed = self.checker.wrote(&self.keys, &key, self.steps, self.millis());
             self.failed(failed);
         }
         Put::Done(tag)
     }
 
     fn deleted(&mut self, key: &str) {
-        let failed = self.checker.deleted(key, self.steps);
+        let failed = self.checker.deleted(key, self.steps, self.millis());
         self.failed(failed);
     }
 
