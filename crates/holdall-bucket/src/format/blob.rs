@@ -104,22 +104,46 @@ impl Stretch {
     /// # Errors
     /// [`holdall::Error::Corrupt`] if it is of another length, or a checksum is wrong.
     pub fn verify(&self, stored: &[u8]) -> Result<Vec<u8>> {
-        let (range, payload) = (self.stored(), self.payload());
+        self.check(stored)?;
+        let payload = self.payload();
+        let mut out = vec![0; (payload.end - payload.start) as usize];
+        self.copy(stored, payload.start, &mut out);
+        Ok(out)
+    }
+
+    /// Verifies what the server gave, where it lies.
+    ///
+    /// # Errors
+    /// As [`Stretch::verify`].
+    pub fn check(&self, stored: &[u8]) -> Result<()> {
+        let range = self.stored();
         let place = || format!("blob {}", self.blob.id);
         if stored.len() as u64 != range.end - range.start {
             let detail = format!("{} bytes at {range:?}", stored.len());
             return Err(damaged(&place(), detail));
         }
-        let mut out = Vec::with_capacity((payload.end - payload.start) as usize);
         for (at, unit) in stored.chunks((UNIT + SUM) as usize).enumerate() {
             let unit_no = self.first + at as u64;
             let (bytes, sum) = unit.split_at(unit.len().saturating_sub(SUM as usize));
             if sum.len() as u64 != SUM || unit_sum(self.blob.id, unit_no, bytes) != u32_at(sum, 0) {
                 return Err(damaged(&place(), format!("unit {unit_no} has a wrong checksum")));
             }
-            out.extend_from_slice(bytes);
         }
-        Ok(out)
+        Ok(())
+    }
+
+    /// Copies the payload bytes from `from` on, which lie in the stretch, out of what
+    /// [`Stretch::check`] verified.
+    pub fn copy(&self, stored: &[u8], from: u64, out: &mut [u8]) {
+        let (mut at, mut rest) = (from, out);
+        while !rest.is_empty() {
+            let (unit, byte) = (at / UNIT - self.first, at % UNIT);
+            let now = (rest.len() as u64).min(UNIT - byte) as usize;
+            let start = (unit * (UNIT + SUM) + byte) as usize;
+            let (first, later) = rest.split_at_mut(now);
+            first.copy_from_slice(&stored[start..start + now]);
+            (at, rest) = (at + now as u64, later);
+        }
     }
 }
 

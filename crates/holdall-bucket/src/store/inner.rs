@@ -102,7 +102,7 @@ impl Inner {
         Ok(BlobRef { id, len: payload.len() as u64 })
     }
 
-    /// The payload bytes of a stretch of a blob; `None` if there is no such blob.
+    /// A stretch of a blob as it is stored, verified; `None` if there is no such blob.
     pub(crate) async fn read_stretch(
         &self,
         blob: BlobRef,
@@ -110,7 +110,10 @@ impl Inner {
     ) -> Result<Option<Bytes>> {
         let key = keys::blob(blob.id);
         match self.backend.get(&key, Some(stretch.stored()), None).await? {
-            Got::Found(found) => Ok(Some(stretch.verify(&found.bytes)?.into())),
+            Got::Found(found) => {
+                stretch.check(&found.bytes)?;
+                Ok(Some(found.bytes))
+            }
             _ => Ok(None),
         }
     }

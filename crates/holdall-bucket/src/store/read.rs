@@ -179,10 +179,10 @@ impl Object {
             .map(|(blob, stretch, wants)| fetch_part(store, blob, stretch, wants))
             .collect();
         let mut reads = futures::stream::iter(reads).buffer_unordered(TOGETHER);
-        while let Some((start, wants, bytes)) = reads.try_next().await? {
+        while let Some((stretch, wants, stored)) = reads.try_next().await? {
             for Want { at, range } in wants {
-                let part = &bytes[(range.start - start) as usize..(range.end - start) as usize];
-                out[at..at + part.len()].copy_from_slice(part);
+                let len = (range.end - range.start) as usize;
+                stretch.copy(&stored, range.start, &mut out[at..at + len]);
             }
         }
         Ok(())
@@ -193,14 +193,14 @@ impl Object {
     }
 }
 
-/// A read under way: where its bytes begin, where they go, and they.
-type Reading<'f> = BoxFuture<'f, Result<(u64, Vec<Want>, Bytes)>>;
+/// A read under way: of what, where its bytes go, and they as they are stored.
+type Reading<'f> = BoxFuture<'f, Result<(Stretch, Vec<Want>, Bytes)>>;
 
 fn fetch_part(store: &Inner, blob: BlobRef, stretch: Stretch, wants: Vec<Want>) -> Reading<'_> {
     Box::pin(async move {
         let bytes = store.read_stretch(blob, stretch).await?;
         let bytes = bytes.ok_or_else(|| missing_blob(blob.id))?;
-        Ok((stretch.payload().start, wants, bytes))
+        Ok((stretch, wants, bytes))
     })
 }
 
