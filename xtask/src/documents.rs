@@ -14,7 +14,8 @@ const BUDGETS: [(&str, usize); 22] = [
     // How to install it, on which systems, and what it does not do; one document more.
     ("README.md", 800),
     ("CONTRIBUTING.md", 600),
-    ("CHANGELOG.md", 1320),
+    // Objects in buckets.
+    ("CHANGELOG.md", 1350),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops; scrubs;
     // what was tried at a scale.
@@ -43,7 +44,7 @@ const BUDGETS: [(&str, usize); 22] = [
     // `--wait` of each command; what readers see beside a writer; commands on a store open elsewhere.
     // Backups and restores. Objects in a bucket: how they differ, and the commands that make and keep a
     // store of them.
-    ("docs/cli.md", 8_010),
+    ("docs/cli.md", 8_100),
     // Whole ones and increments: what they cost and promise.
     ("docs/backup.md", 1_410),
     // A protocol that others can speak.

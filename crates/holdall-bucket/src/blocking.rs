@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 /// Threads that speak to the server.
 const THREADS: usize = 2;
-/// Requests of [`BucketStore::remove_all`] that are under way together.
+/// Objects that calls for several have under way together.
 const TOGETHER: usize = 16;
 /// Bytes that [`Windows`] reads at once.
 const WINDOW: u64 = 16 << 20;
@@ -156,6 +156,30 @@ impl BucketStore {
     pub fn open(&self, name: &str) -> Result<Option<Object>> {
         let object = self.wait(self.store.open(name))?;
         Ok(object.map(|object| Object { threads: self.threads.clone(), object }))
+    }
+
+    /// Opens several objects at the same time, in the order of `names`.
+    ///
+    /// # Errors
+    /// As [`store::BucketStore::open`].
+    pub fn open_all(&self, names: &[String]) -> Result<Vec<Option<Object>>> {
+        let store = &self.store;
+        let opened = store::together(names, TOGETHER, |name| async { store.open(name).await });
+        let opened = self.wait(opened)?.into_iter();
+        let object = |object| Object { threads: self.threads.clone(), object };
+        Ok(opened.map(|opened| opened.map(object)).collect())
+    }
+
+    /// All bytes of several objects, which are read at the same time.
+    ///
+    /// # Errors
+    /// As [`store::Object::read`].
+    pub fn read_all(&self, objects: Vec<Object>) -> Result<Vec<Bytes>> {
+        let read = |object: Object| async move {
+            let mut object = object.object;
+            object.read(0..u64::MAX).await
+        };
+        self.wait(store::together(objects, TOGETHER, read))
     }
 
     /// As [`store::BucketStore::info`].

@@ -1,12 +1,13 @@
 //! `holdall export`: writes objects as files below a directory.
 //!
 //! Owns: what is written, and what becomes of an object that cannot be. `path` has the way from a
-//! name to a path, `tree` the directories. Invariant: nothing is ever written outside the
+//! name to a path, `tree` the directories; `from_bucket` reads a bucket. Invariant: nothing is ever written outside the
 //! directory: below it no link is followed, and a finished file takes its name at the end, which
 //! replaces a link instead of following it. However it ends, directories get their modes.
 
 mod claims;
 mod dir;
+mod from_bucket;
 mod path;
 mod restore;
 mod tree;
@@ -19,10 +20,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holdall::{Entry, Error, Layout, Metadata, Oid, Reader, Store};
+use holdall::{Attributes, Entry, Error, Layout, Metadata, Reader, Store};
 use holdall_io::lacks_inodes_at;
 use serde_json::json;
 
+use crate::at::{Place, StoreAt};
 use crate::dirs::Dirs;
 use crate::failure::{DAMAGED, ERROR, Failure, NO_SPACE, Outcome, reason, too_large};
 use crate::files::{self, CopyError, IN_MEMORY};
@@ -39,8 +41,8 @@ const SMALLEST: u64 = 4096;
 /// Write objects as files below a directory, with their times and permissions
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's file
-    store: PathBuf,
+    #[command(flatten)]
+    at: StoreAt,
     /// The directory, made if it is missing
     dir: PathBuf,
     /// Only names that begin with this; it is left out of the paths
@@ -56,30 +58,48 @@ pub struct Args {
 
 /// Exports what can be exported; names the rest and ends with an error then.
 pub fn run(args: &Args) -> Outcome {
-    let store = open::held(&args.store)?;
-    refuse_directory(&store, &args.dir)?;
-    let reader = open::reader(&store, args.collection.as_deref())?;
+    args.at.check(true, &[])?;
+    let prefix = name::bytes(&args.prefix);
+    match args.at.place(args.collection.as_deref())? {
+        Place::Bucket(store) => {
+            into_directory(args, None, |export| from_bucket::run(export, &store, prefix))
+        }
+        Place::File(path) => {
+            let store = open::held(path)?;
+            refuse_directory(&store, &args.dir)?;
+            let reader = open::reader(&store, args.collection.as_deref())?;
+            into_directory(args, Some(&store), |export| export.run(&reader, prefix))
+        }
+    }
+}
+
+/// Prepares the directory, has `work` done, and says what came of it. A `store` is in a file.
+fn into_directory(
+    args: &Args,
+    store: Option<&Store>,
+    work: impl FnOnce(&mut Exporter<'_>) -> Outcome,
+) -> Outcome {
     // Rights of directories are changed from here on.
     stop::watch();
     let is_new =
         make(&args.dir).map_err(|e| open::path_failure("make directory", &args.dir, &e))?;
     let root = args.dir.clone();
-    let tree = Tree::new(&store, root.clone(), is_new)
-        .map_err(|e| Failure::file("open", &args.dir, &e))?;
+    let tree =
+        Tree::new(store, root.clone(), is_new).map_err(|e| Failure::file("open", &args.dir, &e))?;
     let totals = Totals::default();
-    let prefix = name::bytes(&args.prefix);
-    if prefix.is_empty() {
-        set_totals(&store, args.collection.as_deref(), &totals);
+    if let Some(store) = store
+        && args.prefix.is_empty()
+    {
+        set_totals(store, args.collection.as_deref(), &totals);
     }
     let mut export = Exporter {
-        reader: &reader,
         root,
         tree,
         meter: Meter::start(Some("files"), &totals),
         tally: Tally::default(),
         unset: Unset::default(),
     };
-    let outcome = export.run(prefix);
+    let outcome = work(&mut export);
     export.tree.end();
     export.note_directories();
     for line in export.unset.lines() {
@@ -143,12 +163,13 @@ struct Tally {
     without_room: u64,
     /// Objects behind the one that the export ended at.
     not_tried: u64,
+    /// Files left alone: there already, of the size and time.
+    same: u64,
     /// Modes and times of what was exported that could not be set.
     incomplete: u64,
 }
 
 struct Exporter<'a> {
-    reader: &'a Reader,
     root: PathBuf,
     tree: Tree<'a>,
     meter: Meter<'a>,
@@ -189,40 +210,43 @@ impl From<Error> for Problem {
     }
 }
 
+/// Writes an object's bytes into a new file; returns how many.
+type Fill<'f> = Box<dyn FnOnce(&fs::File, sparse::Moved<'_>) -> Result<u64, CopyError> + 'f>;
+
+/// Writes bytes that are in memory.
+fn whole<'f>(bytes: impl AsRef<[u8]> + 'f) -> Fill<'f> {
+    Box::new(move |to, _| {
+        let bytes = bytes.as_ref();
+        sparse::write(to, bytes).map_err(CopyError::Write)?;
+        Ok(bytes.len() as u64)
+    })
+}
+
+/// What writes an object of a file.
+fn fill<'r>(reader: &'r Reader, data: &Metadata) -> Result<Fill<'r>, Problem> {
+    let large = matches!(data.layout, Layout::Large { .. });
+    let has_holes = large && reader.open(data.oid)?.hole(0..data.size)?.is_some();
+    // Read before a file is made: a damaged object leaves nothing behind.
+    if data.size <= IN_MEMORY
+        && !has_holes
+        && let Some(bytes) = reader.get(data.oid)?
+    {
+        return Ok(whole(bytes));
+    }
+    let object = reader.open(data.oid)?;
+    Ok(Box::new(move |to, moved| sparse::copy(&object, 0..object.size(), to, moved)))
+}
+
 impl Exporter<'_> {
-    fn run(&mut self, prefix: &[u8]) -> Outcome {
-        let mut names = self.reader.names(prefix);
+    fn run(&mut self, reader: &Reader, prefix: &[u8]) -> Outcome {
+        let mut names = reader.names(prefix);
         while let Some(item) = names.next() {
             let Entry { name, oid } = item?;
             stop::check()?;
             let rest = name.get(prefix.len()..).unwrap_or_default();
-            let data = self.reader.metadata(oid)?;
-            let mut is_over = false;
-            let why = match self.export(rest, &data) {
-                Ok(()) => {
-                    self.tally.files += 1;
-                    self.meter.at(self.tally.files, self.tally.bytes);
-                    continue;
-                }
-                Err(Problem::All(failure)) => return Err(failure),
-                Err(Problem::This(why)) => {
-                    // A file was given up because of it.
-                    stop::check()?;
-                    why
-                }
-                Err(Problem::Damaged(why)) => {
-                    self.tally.damaged += 1;
-                    why
-                }
-                Err(Problem::NoRoom(why)) => {
-                    self.tally.without_room += 1;
-                    is_over = data.size <= SMALLEST;
-                    why
-                }
-            };
-            self.tally.failed += 1;
-            self.meter.complain(&format!("not exported: {}: {why}", name::escape(&name)));
-            if is_over {
+            let data = reader.metadata(oid)?;
+            let exported = self.export(rest, &data.attributes, || fill(reader, &data));
+            if self.is_over(&name, data.size, exported)? {
                 let left = names.take_while(Result::is_ok).count();
                 self.tally.not_tried = left as u64;
                 self.meter.complain(&format!(
@@ -234,16 +258,51 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    fn export(&mut self, name: &[u8], data: &Metadata) -> Result<(), Problem> {
+    /// Counts what came of an object of `size` bytes. Whether there is no room for any other.
+    fn is_over(&mut self, name: &[u8], size: u64, exported: Result<(), Problem>) -> Outcome<bool> {
+        let mut is_over = false;
+        let why = match exported {
+            Ok(()) => {
+                self.tally.files += 1;
+                self.meter.at(self.tally.files, self.tally.bytes);
+                return Ok(false);
+            }
+            Err(Problem::All(failure)) => return Err(failure),
+            Err(Problem::This(why)) => {
+                // A file was given up because of it.
+                stop::check()?;
+                why
+            }
+            Err(Problem::Damaged(why)) => {
+                self.tally.damaged += 1;
+                why
+            }
+            Err(Problem::NoRoom(why)) => {
+                self.tally.without_room += 1;
+                is_over = size <= SMALLEST;
+                why
+            }
+        };
+        self.tally.failed += 1;
+        self.meter.complain(&format!("not exported: {}: {why}", name::escape(name)));
+        Ok(is_over)
+    }
+
+    fn export<'f>(
+        &mut self,
+        name: &[u8],
+        attributes: &Attributes,
+        fill: impl FnOnce() -> Result<Fill<'f>, Problem>,
+    ) -> Result<(), Problem> {
         let below = path::relative(name).map_err(|why| Problem::This(why.into()))?;
         let path = self.root.join(&below);
-        let modes = Dirs::from_attributes(&data.attributes);
+        let modes = Dirs::from_attributes(attributes);
         let entered = self.tree.enter(below.parent().unwrap_or(Path::new("")), &modes);
         self.note_directories();
         entered?;
         let file_name = below.file_name().unwrap_or_default();
         self.tree.refuse(file_name, &path)?;
-        match self.write(data, &path) {
+        match fill().and_then(|fill| self.write(attributes, &path, fill)) {
             Ok(missing) => {
                 for (part, error) in missing {
                     self.unset.note(part, name::escape(name), &error);
@@ -258,27 +317,22 @@ impl Exporter<'_> {
     }
 
     /// Writes an object to `path` in the directory that was entered; says what could not be set.
-    fn write(&mut self, data: &Metadata, path: &Path) -> Result<Missing, Problem> {
-        let oid = data.oid;
+    fn write(
+        &mut self,
+        attributes: &Attributes,
+        path: &Path,
+        fill: Fill<'_>,
+    ) -> Result<Missing, Problem> {
         let failed = |e: &io::Error| Problem::system(e, path);
-        // Read before a file is made: a damaged object leaves nothing behind.
-        let small = data.size <= IN_MEMORY && !self.has_holes(oid, data)?;
-        let whole = if small { self.reader.get(oid)? } else { None };
         let fd = self.tree.fd()?;
         let name = path.file_name().unwrap_or_default();
         let mut file = Replacement::begin(fd.clone(), name).map_err(|e| failed(&e))?;
-        match whole {
-            Some(bytes) => {
-                file.file().and_then(|f| sparse::write(f, &bytes)).map_err(|e| failed(&e))?;
-                self.tally.bytes = self.tally.bytes.saturating_add(bytes.len() as u64);
-            }
-            None => self.stream(oid, file.file().map_err(|e| failed(&e))?, path)?,
-        }
         let to = file.file().map_err(|e| failed(&e))?;
-        let mode = restore::mode(to, &data.attributes).err();
-        let time = restore::time(to, &data.attributes).err();
+        self.fill(to, path, fill)?;
+        let mode = restore::mode(to, attributes).err();
+        let time = restore::time(to, attributes).err();
         file.finish().map_err(|e| failed(&e))?;
-        let time = time.or_else(|| restore::check_time(&fd, name, &data.attributes).err());
+        let time = time.or_else(|| restore::check_time(&fd, name, attributes).err());
         let missing = [(Part::Mode, mode), (Part::Time, time)];
         Ok(missing.into_iter().filter_map(|(part, e)| Some((part, e?))).collect())
     }
@@ -291,14 +345,7 @@ impl Exporter<'_> {
         }
     }
 
-    fn has_holes(&self, oid: Oid, data: &Metadata) -> Result<bool, Problem> {
-        let large = matches!(data.layout, Layout::Large { .. });
-        Ok(large && self.reader.open(oid)?.hole(0..data.size)?.is_some())
-    }
-
-    fn stream(&mut self, oid: Oid, to: &fs::File, path: &Path) -> Result<(), Problem> {
-        let object = self.reader.open(oid)?;
-        let all = 0..object.size();
+    fn fill(&mut self, to: &fs::File, path: &Path, fill: Fill<'_>) -> Result<(), Problem> {
         let (count, before) = (self.tally.files, self.tally.bytes);
         let mut moved = before;
         // The sizes of objects full of holes add up to more than any file system holds.
@@ -308,8 +355,7 @@ impl Exporter<'_> {
             meter.at(count, moved);
             stop::check_io()
         };
-        let copied = sparse::copy(&object, all, to, &mut show);
-        let size = copied.map_err(|error| match error {
+        let size = fill(to, &mut show).map_err(|error| match error {
             CopyError::Read(error) => files::store_error(error).into(),
             CopyError::Write(error) => Problem::system(&error, path),
         })?;
@@ -325,12 +371,16 @@ fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
         return output::json(&json!({
             "files": t.files, "bytes": t.bytes, "failed": t.failed, "damaged": t.damaged,
             "without_room": t.without_room, "not_tried": t.not_tried,
-            "incomplete": t.incomplete,
+            "incomplete": t.incomplete, "already_there": t.same,
             "seconds": seconds, "mb_per_s": speed,
         }));
     }
     let mut more = String::new();
-    for (count, what) in [(t.not_tried, "not tried"), (t.incomplete, "modes and times not set")] {
+    for (count, what) in [
+        (t.same, "already there"),
+        (t.not_tried, "not tried"),
+        (t.incomplete, "modes and times not set"),
+    ] {
         if count > 0 {
             more += &format!("; {count} {what}");
         }

@@ -30,7 +30,8 @@ pub type Unset = (PathBuf, io::Error);
 
 /// The way from the root to the directory at work.
 pub struct Tree<'s> {
-    store: &'s Store,
+    /// The store, if it is in a file.
+    store: Option<&'s Store>,
     root: PathBuf,
     way: Vec<Dir>,
     /// Directories that did not get their mode, until somebody takes them.
@@ -39,7 +40,7 @@ pub struct Tree<'s> {
 
 impl<'s> Tree<'s> {
     /// A tree at `root`, which the export made or not.
-    pub fn new(store: &'s Store, root: PathBuf, is_new: bool) -> io::Result<Self> {
+    pub fn new(store: Option<&'s Store>, root: PathBuf, is_new: bool) -> io::Result<Self> {
         let dir = Dir::new(files::open_directory(&root)?, OsString::new(), is_new, None)?;
         Ok(Self { store, root, way: vec![dir], unset: Vec::new() })
     }
@@ -136,6 +137,7 @@ impl<'s> Tree<'s> {
         let dir = self.dir()?;
         refuse_place(store, dir, name)?;
         if let Ok(found) = rustix::fs::statat(&fd, name, AtFlags::empty())
+            && let Some(store) = store
             && store.is_own_file(own::id(&found))?
         {
             let why = "a file of the store has that name: export into another directory";
@@ -190,8 +192,10 @@ fn ended() -> Problem {
     Problem::This("the export has ended".into())
 }
 
-fn refuse_place(store: &Store, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
-    if let Some(what) = own::place_in(store, dir.id, name)? {
+fn refuse_place(store: Option<&Store>, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
+    if let Some(store) = store
+        && let Some(what) = own::place_in(store, dir.id, name)?
+    {
         let why = format!("the store's {what} belongs there: export into another directory");
         return Err(Problem::This(why));
     }

@@ -29,6 +29,7 @@ use std::thread;
 use std::time::Duration;
 
 use holdall::{Error, Store};
+use holdall_bucket::blocking::BucketStore;
 use serde_json::json;
 
 use crate::at::{Place, StoreAt};
@@ -97,7 +98,7 @@ pub fn run(args: &Args) -> Outcome {
     })?;
     let path = match args.at.place(args.collection.as_deref())? {
         Place::File(path) => path,
-        Place::Bucket(store) => return to_bucket::run(args, &excludes, &store),
+        Place::Bucket(store) => return into_bucket(args, &excludes, &store),
     };
     let root = directory(&args.dir)?;
     let mut store = open::or_create(path, &args.waiting)?;
@@ -134,6 +135,31 @@ pub fn run(args: &Args) -> Outcome {
         Tally { without_room: 1.., .. } => Err(Failure::Reported(NO_SPACE)),
         Tally { failed: 1.., .. } => Err(Failure::Reported(ERROR)),
         _ => output::after("the files are stored", said),
+    }
+}
+
+/// As [`run`], into a bucket.
+fn into_bucket(args: &Args, excludes: &Excludes, store: &BucketStore) -> Outcome {
+    for (given, option) in [
+        (args.checksum, "--checksum"),
+        (args.delete, "--delete"),
+        (args.report_acks, "--report-acks"),
+    ] {
+        if given {
+            let what = format!("{option} is of use with a store's file only");
+            return Err(Failure::new(what, "leave it out"));
+        }
+    }
+    let root = directory(&args.dir)?;
+    let choices = Choices { force: args.force, max_size: args.max_size, ..Choices::default() };
+    let prefix = name::bytes(&args.prefix);
+    let walk = Walk::new(&root, prefix, excludes, to_bucket::MAX_ATTRIBUTES);
+    let (tally, time, broken) = to_bucket::run(store, walk, &choices, args.verbose);
+    let said = summary(args, &tally, time);
+    match (broken, tally.failed) {
+        (Some(failure), _) => Err(failure),
+        (None, 0) => output::after("the files are stored", said),
+        (None, _) => Err(Failure::Reported(ERROR)),
     }
 }
 

@@ -7,6 +7,7 @@
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use holdall::Error;
 use holdall_bucket::blocking::{BucketStore, Object};
@@ -14,26 +15,26 @@ use holdall_bucket::store::PutOptions;
 
 use super::batch::Tally;
 use super::compare::is_trusted;
-use super::exclude::Excludes;
+use super::feed::{self, Choices};
 use super::source::{ATTEMPTS, CHANGES, Opened, read_at};
 use super::walk::{self, Found, Place, Walk, What};
-use super::{Args, directory, feed, summary};
-use crate::failure::{ERROR, Failure, Outcome, reason};
+use crate::failure::{Failure, reason};
 use crate::files::{CHUNK, MTIME};
+use crate::name;
 use crate::progress::{Meter, Totals};
-use crate::{name, output};
 
 /// Files under way together.
 const TOGETHER: usize = 16;
 /// Bytes that the attributes of an object in a bucket may take.
-const MAX_ATTRIBUTES: usize = 4096;
+pub const MAX_ATTRIBUTES: usize = 4096;
 /// Bytes of a file that is held in memory.
 const SMALL: u64 = 8 << 20;
 
 /// What the threads share.
 struct Import<'a> {
-    args: &'a Args,
     store: &'a BucketStore,
+    choices: &'a Choices,
+    verbose: bool,
     walk: Mutex<Walk<'a>>,
     state: Mutex<State<'a>>,
     /// Held by who streams a large file.
@@ -89,30 +90,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Imports, then says what was done even if it ended early.
-pub fn run(args: &Args, excludes: &Excludes, store: &BucketStore) -> Outcome {
-    for (given, option) in [
-        (args.checksum, "--checksum"),
-        (args.delete, "--delete"),
-        (args.report_acks, "--report-acks"),
-    ] {
-        if given {
-            let what = format!("{option} is of use with a store's file only");
-            return Err(Failure::new(what, "leave it out"));
-        }
-    }
-    let root = directory(&args.dir)?;
+/// Imports what the walk meets; returns the counts, the time taken, and what ended it early. Those it
+/// leaves out are named if `verbose`.
+pub fn run(
+    store: &BucketStore,
+    walk: Walk<'_>,
+    choices: &Choices,
+    verbose: bool,
+) -> (Tally, Duration, Option<Failure>) {
     let totals = Totals::default();
-    let most = MAX_ATTRIBUTES;
+    let (tally, meter) = (Tally::default(), Meter::start(Some("files"), &totals));
     let import = Import {
-        args,
         store,
-        walk: Mutex::new(Walk::new(&root, name::bytes(&args.prefix), excludes, most)),
-        state: Mutex::new(State {
-            tally: Tally::default(),
-            meter: Meter::start(Some("files"), &totals),
-            broken: None,
-        }),
+        choices,
+        verbose,
+        walk: Mutex::new(walk),
+        state: Mutex::new(State { tally, meter, broken: None }),
         large: Mutex::new(()),
     };
     thread::scope(|scope| {
@@ -122,12 +115,7 @@ pub fn run(args: &Args, excludes: &Excludes, store: &BucketStore) -> Outcome {
     });
     let State { tally, meter, broken } =
         import.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let said = summary(args, &tally, meter.finish());
-    match (broken, tally.failed) {
-        (Some(failure), _) => Err(failure),
-        (None, 0) => output::after("the files are stored", said),
-        (None, _) => Err(Failure::Reported(ERROR)),
-    }
+    (tally, meter.finish(), broken)
 }
 
 impl Import<'_> {
@@ -191,7 +179,7 @@ impl Import<'_> {
             walk::TEMPORARY => &mut t.own,
             _ => &mut t.special,
         } += 1;
-        if self.args.verbose {
+        if self.verbose {
             state.meter.complain(&format!("skipped: {}: {kind}", name::escape(name)));
         }
     }
@@ -205,7 +193,7 @@ impl Import<'_> {
     fn file(&self, name: &[u8], place: &Place) -> Result<Stored, Problem> {
         let text = std::str::from_utf8(name)
             .map_err(|_| Problem::This("names in a bucket are UTF-8".into()))?;
-        let found = match self.args.force {
+        let found = match self.choices.force {
             true => self.store.open(text)?,
             false => match self.compare(text, place)? {
                 Ok(stored) => return Ok(stored),
@@ -214,7 +202,7 @@ impl Import<'_> {
         };
         for _ in 0..ATTEMPTS {
             let opened = Opened::open(place)?;
-            if self.args.max_size.is_some_and(|most| opened.data.len() > most) {
+            if self.choices.max_size.is_some_and(|most| opened.data.len() > most) {
                 return Ok(Stored::Large);
             }
             if let Some(bytes) = self.put(text, place, &opened)? {

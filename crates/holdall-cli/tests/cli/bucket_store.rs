@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::bad_input::on_each;
 use crate::server::Server;
-use crate::support::{Home, bytes};
+use crate::support::{Home, bytes, files};
 
 const STORE: &str = "s3://backups/objects";
 
@@ -115,7 +115,6 @@ fn what_a_bucket_does_not_offer_is_refused() {
     for option in ["--delete", "--checksum", "--report-acks"] {
         fails(&["import", STORE, "tree", option], 1, "with a store's file only");
     }
-    fails(&["export", STORE, "out"], 1, "needs a store's file");
     fails(&["stat", STORE], 1, "no figures");
     fails(&["stat", STORE, "--watch"], 1, "needs a store's file");
     fails(&["create", STORE], 1, "holdall bucket create");
@@ -155,7 +154,7 @@ fn a_server_is_probed() {
 }
 
 #[test]
-fn a_directory_is_imported_and_goes_on_where_it_was_killed() {
+fn a_directory_is_imported_and_exported_and_goes_on_where_it_was_killed() {
     let (home, server) = with_store();
     for n in 0..60_usize {
         home.file(&format!("tree/{}/{n}", n % 7), bytes(n as u64, n * 9000));
@@ -174,8 +173,24 @@ fn a_directory_is_imported_and_goes_on_where_it_was_killed() {
     assert_eq!((&again["files"], &again["already_there"]), (&0.into(), &61.into()), "{again}");
     let get = |name: &str| server.run(&home, &["get", STORE, name]).out;
     assert!(get("x/large") == bytes(99, 20_000_000) && get("x/3/59") == bytes(59, 59 * 9000));
+    export(&home, &server);
     home.file("tree/3/59", "new");
     let third = json(&server, &home, &[&args[..], &["--exclude", "large"]].concat());
     assert_eq!((&third["replaced"], &third["excluded"]), (&1.into(), &1.into()), "{third}");
     assert_eq!(get("x/3/59"), b"new");
+}
+
+fn export(home: &Home, server: &Server) {
+    let args = ["export", STORE, "out", "--prefix", "x/"];
+    let done = json(server, home, &args);
+    assert_eq!((&done["files"], &done["failed"]), (&61.into(), &0.into()), "{done}");
+    assert!(files(&home.path("out")) == files(&home.path("tree")));
+    let time = |path: &str| fs::metadata(home.path(path)).unwrap().modified().unwrap();
+    assert_eq!(time("out/large"), time("tree/large"));
+    for lost in ["out/3/59", "out/large"] {
+        fs::remove_file(home.path(lost)).unwrap();
+    }
+    let again = json(server, home, &args);
+    assert_eq!((&again["files"], &again["already_there"]), (&2.into(), &59.into()), "{again}");
+    assert!(files(&home.path("out")) == files(&home.path("tree")));
 }
