@@ -4,7 +4,7 @@
 //! refuses; it must not be made from within a tokio runtime.
 
 use crate::access::Access;
-use crate::collect::{CollectOptions, Collected};
+use crate::collect::{BucketStat, CollectOptions, Collected, Compacted, Verified};
 use crate::probe::{ProbeReport, Progress, probe_s3};
 use crate::store::{
     self, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
@@ -374,6 +374,30 @@ impl BucketStore {
         progress: &mut (dyn FnMut(&Collected) + Send),
     ) -> Result<Collected> {
         self.wait(self.store.collect(options, progress))
+    }
+
+    /// As [`store::BucketStore::verify`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn verify(&self, progress: &mut (dyn FnMut(&Verified) + Send)) -> Result<Verified> {
+        self.wait(self.store.verify(progress))
+    }
+
+    /// As [`store::BucketStore::compact`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn compact(&self, progress: &mut (dyn FnMut(&Compacted) + Send)) -> Result<Compacted> {
+        self.wait(self.store.compact(progress))
+    }
+
+    /// As [`store::BucketStore::stat`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn stat(&self, progress: &mut (dyn FnMut(&BucketStat) + Send)) -> Result<BucketStat> {
+        self.wait(self.store.stat(progress))
     }
 }
 

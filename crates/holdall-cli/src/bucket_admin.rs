@@ -1,4 +1,4 @@
-//! `holdall bucket`: makes a store of objects in a bucket, probes servers, collects garbage.
+//! `holdall bucket`: makes a store of objects in a bucket, probes servers, and sees to such a store.
 //!
 //! A command about such a store as a whole goes here: an entry of [`What`], and a function.
 
@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use holdall_bucket::blocking::{self, BucketStore};
-use holdall_bucket::{Check, CollectOptions, Collected, ProbeReport};
+use holdall_bucket::{
+    BucketProblem, Check, CollectOptions, Collected, Compacted, ProbeReport, Verified,
+};
 use serde_json::{Value, json};
 
 use crate::bucket::{Reach, address};
@@ -30,6 +32,12 @@ enum What {
     Probe(At),
     /// Delete what no object names any more, and no writer will: one cycle
     Gc(Gc),
+    /// Read everything, and verify each checksum
+    Verify(At),
+    /// Write again what is left of blobs that are mostly dead
+    Compact(At),
+    /// What the store holds
+    Stat(At),
 }
 
 /// Where, and how to say what was done.
@@ -62,6 +70,9 @@ pub fn run(args: &Args) -> Outcome {
         What::Create(at) => create(at),
         What::Probe(at) => probe(at),
         What::Gc(gc) => collect(gc),
+        What::Verify(at) => verify(at),
+        What::Compact(at) => compact(at),
+        What::Stat(at) => stat(at),
     }
 }
 
@@ -179,4 +190,98 @@ fn say_collected(args: &Gc, collected: &Collected, took: Duration) -> Outcome {
         "cycle {cycle}: deleted {blobs} blobs, {bytes} bytes, and {gone} traces of deleted objects; \
          closed {closed} operations; saw {records} names{left}"
     ))
+}
+
+fn verify(at: &At) -> Outcome {
+    let store = at.reach.store(&at.place)?;
+    let totals = Totals::default();
+    let mut meter = Meter::start(Some("objects"), &totals);
+    let found = store.verify(&mut |report| meter.at(report.objects, report.bytes));
+    let took = meter.finish();
+    let found = found?;
+    let (objects, blobs, bytes) = (found.objects, found.blobs, found.bytes);
+    let problem = |problem: &BucketProblem| {
+        let (collection, name) = problem.object.clone().unzip();
+        json!({ "collection": collection, "name": name, "detail": problem.detail })
+    };
+    let said = match at.json {
+        true => output::json(&json!({
+            "objects": objects, "blobs": blobs, "bytes": bytes, "unnamed_blobs": found.unnamed,
+            "unnamed_bytes": found.unnamed_bytes, "seconds": took.as_secs_f64(),
+            "problems": found.problems.iter().map(problem).collect::<Vec<_>>(),
+        })),
+        false => say_verified(&found),
+    };
+    if let Some(first) = found.problems.first() {
+        said?;
+        let what = format!("{} things are damaged, first {}", found.problems.len(), first.detail);
+        return Err(holdall::Error::corrupt(format!("the store in {}", store.name()), what).into());
+    }
+    output::after("everything was read", said)
+}
+
+fn say_verified(found: &Verified) -> Outcome {
+    let mut out = Out::new();
+    for BucketProblem { object, detail } in &found.problems {
+        let name = object.as_ref().map_or_else(String::new, |(c, name)| format!("{c}: {name}: "));
+        out.line(format_args!("damaged: {name}{detail}"))?;
+    }
+    let Verified { objects, blobs, bytes, unnamed, unnamed_bytes, .. } = found;
+    out.line(format_args!(
+        "verified {objects} objects, {blobs} blobs, {bytes} bytes; {unnamed} blobs, \
+         {unnamed_bytes} bytes, are named by nothing"
+    ))?;
+    out.finish()
+}
+
+fn compact(at: &At) -> Outcome {
+    let store = at.reach.store(&at.place)?;
+    let totals = Totals::default();
+    let mut meter = Meter::start(Some("objects"), &totals);
+    let done = store.compact(&mut |report| meter.at(report.objects, report.bytes));
+    let took = meter.finish();
+    let Compacted { objects, rewritten, bytes, shared, changed, .. } = done?;
+    let said = match at.json {
+        true => output::json(&json!({
+            "objects": objects, "rewritten": rewritten, "bytes": bytes, "shared": shared,
+            "changed_meanwhile": changed, "seconds": took.as_secs_f64(),
+        })),
+        false => output::say(format_args!(
+            "wrote {bytes} bytes of {rewritten} objects again; left {shared} alone that share, and \
+             {changed} that were changed meanwhile"
+        )),
+    };
+    output::after("what was sparse is written again", said)
+}
+
+fn stat(at: &At) -> Outcome {
+    let store = at.reach.store(&at.place)?;
+    let totals = Totals::default();
+    let mut meter = Meter::start(Some("keys"), &totals);
+    let found =
+        store.stat(&mut |stat| meter.at(stat.objects + stat.gone + stat.blobs, stat.blob_bytes));
+    meter.finish();
+    let stat = found?;
+    if at.json {
+        return output::json(&json!({
+            "id": store.id(), "collections": stat.collections, "objects": stat.objects,
+            "shared": stat.shared, "gone": stat.gone, "retiring": stat.retiring,
+            "record_bytes": stat.record_bytes, "blobs": stat.blobs,
+            "blob_bytes": stat.blob_bytes, "intents": stat.intents,
+        }));
+    }
+    let mut out = Out::new();
+    out.line(format_args!("store       {}", store.id()))?;
+    out.line(format_args!("objects     {}, {} of them may share", stat.objects, stat.shared))?;
+    for (collection, objects) in stat.collections.iter().filter(|_| stat.collections.len() > 1) {
+        out.line(format_args!("  {collection}: {objects}"))?;
+    }
+    out.line(format_args!(
+        "gone        {} records; {} have retired blobs",
+        stat.gone, stat.retiring
+    ))?;
+    out.line(format_args!("in records  {} bytes", stat.record_bytes))?;
+    out.line(format_args!("in blobs    {} bytes, {} blobs", stat.blob_bytes, stat.blobs))?;
+    out.line(format_args!("under way   {} operations", stat.intents))?;
+    out.finish()
 }
