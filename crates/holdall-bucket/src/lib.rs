@@ -1,4 +1,11 @@
-//! Backups of a Holdall store in a bucket: any S3-compatible one, or a directory.
+//! Holdall over buckets: objects that many processes use at once, and backups of a store file.
+//!
+//! [`BucketStore`] keeps named objects in a bucket of any S3-compatible server that passes the
+//! [`probe()`]. It has no transactions over several objects, no snapshot of all and no OIDs: each object
+//! is linearizable by itself. [`blocking::BucketStore`] has the same calls without `async`. See
+//! docs/bucket.md and docs/bucket-format.md.
+//!
+//! # Backups
 //!
 //! [`Bucket`] is a place that holds the backups of one store. [`Bucket::back_up`] adds a whole one, or
 //! only what changed since the newest; [`follow()`] adds one every few seconds; [`Bucket::parts`] gives

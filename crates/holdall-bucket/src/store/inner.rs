@@ -65,8 +65,9 @@ impl Inner {
                 self.cache.forget(&target.key);
                 Ok(None)
             }
-            Got::Same if let Some(known) = known => Ok(Some(known)),
-            Got::Same => Err(Error::corrupt(&*target.key, "the server says that it is unchanged")),
+            Got::Same => known.map(Some).ok_or_else(|| {
+                Error::corrupt(&*target.key, "the server says that it is unchanged")
+            }),
             Got::Found(found) => {
                 let record = Record::decode(&found.bytes, &target.shown())?;
                 if record.collection != target.collection || record.name != target.name {
