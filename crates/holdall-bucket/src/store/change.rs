@@ -133,6 +133,10 @@ impl Inner {
         for blob in unused.copied() {
             record.retired.push(Retired { named: Named { blob, part: Part::Segment }, seconds });
         }
+        // Whatever took long before, the grace begins now.
+        let old = base.map_or(&[][..], |base| &base.record.retired);
+        let new = record.retired.iter_mut().filter(|entry| !old.contains(entry));
+        new.for_each(|entry| entry.seconds = seconds);
         if let Some(base) = base {
             self.delete_own(base, &mut record).await?;
         }
