@@ -271,7 +271,7 @@ async fn named_by_intents(
     candidates: &BTreeSet<BlobId>,
 ) -> Result<BTreeSet<BlobId>> {
     let mut announced = BTreeSet::new();
-    if candidates.is_empty() || mutation::is(Mutation::B11Intents) {
+    if candidates.is_empty() {
         return Ok(announced);
     }
     let mut walk = Walk::new(keys::INTENTS);

@@ -197,7 +197,7 @@ impl Operation {
     /// Removes the intent of an operation that succeeded. A failure does no harm:
     /// the next cycle removes it. The intent of what is shared stays for a collector to resolve.
     pub(crate) async fn end(&self, store: &Inner) {
-        let own = Some(self).filter(|own| own.writes || mutation::is(Mutation::B08Share));
+        let own = Some(self).filter(|own| own.writes);
         for operation in [own, self.writer.as_deref()].into_iter().flatten() {
             if operation.intent.is_some() {
                 let removed = store.backend.delete(&keys::intent(operation.id)).await;
