@@ -93,7 +93,7 @@ pub(crate) fn for_good(e: &object_store::Error) -> bool {
     }
 }
 
-/// The status of the answer that a client's text tells of. The client has no other way to say it.
+/// The status of the answer, which the client gives as text only.
 fn status(text: &str) -> Option<u16> {
     let (_, rest) = text.split_once(STATUS)?;
     rest.get(..3)?.parse().ok()

@@ -1,4 +1,4 @@
-//! A full cycle: finds blobs that nothing names and that no record tells of.
+//! A full cycle: finds blobs that neither a record nor an intent names.
 //!
 //! A request that took effect long after it was sent can leave one. All is listed in an order that
 //! cannot miss what is being written: blobs, then intents, then records, then intents again.

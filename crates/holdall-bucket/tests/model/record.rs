@@ -81,7 +81,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// What a listing tells of a record.
+/// What a listing shows of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     NoBlobs,
