@@ -15,14 +15,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Threads that speak to the server.
 const THREADS: usize = 2;
 /// Objects that calls for several have under way together.
 const TOGETHER: usize = 16;
-/// Bytes that [`Windows`] reads at once.
-const WINDOW: u64 = 16 << 20;
+/// Pieces that [`Pieces`] reads ahead.
+const AHEAD: usize = 2;
 
 /// The threads. What is under way when they are dropped is given up.
 #[derive(Debug)]
@@ -471,69 +472,53 @@ impl Object {
         Ok(bytes.len())
     }
 
-    /// The bytes `range`, cut to the object's size, some MiB at a time. The next are read meanwhile.
+    /// As [`store::Object::pieces`]. Some pieces are read before they are asked for.
     ///
     /// # Errors
-    /// None that is known of.
-    pub fn windows(&self, range: Range<u64>) -> Result<Windows> {
-        let end = range.end.min(self.size());
-        let mut windows =
-            Windows { threads: self.threads.clone(), at: range.start, end, reading: None };
-        windows.begin(self.object.clone())?;
-        Ok(windows)
-    }
-}
-
-/// A read under way, and the object to go on with.
-type Reading = JoinHandle<(store::Object, Result<Bytes>)>;
-
-/// The bytes of an object, from [`Object::windows`]. Ends after an error.
-#[derive(Debug)]
-pub struct Windows {
-    threads: Arc<Threads>,
-    at: u64,
-    end: u64,
-    reading: Option<Reading>,
-}
-
-impl Windows {
-    /// Begins to read what is next.
-    fn begin(&mut self, mut object: store::Object) -> Result<()> {
-        if self.at >= self.end {
-            return Ok(());
-        }
-        let range = self.at..self.end.min(self.at + WINDOW);
-        self.at = range.end;
+    /// [`Error::Invalid`] if the store was closed.
+    pub fn pieces(&self, range: Range<u64>) -> Result<Pieces> {
+        let (send, receive) = mpsc::channel(AHEAD);
+        let mut pieces = self.object.clone().pieces(range);
+        let left = pieces.left();
         let read = async move {
-            let bytes = object.read(range).await;
-            (object, bytes)
+            while let Some(piece) = pieces.next().await.transpose() {
+                let last = piece.is_err();
+                if send.send(piece).await.is_err() || last {
+                    break;
+                }
+            }
         };
-        self.reading = Some(self.threads.runtime()?.spawn(read));
-        Ok(())
-    }
-
-    fn turn(&mut self, reading: Reading) -> Result<Bytes> {
-        let ended = |e: tokio::task::JoinError| Error::Invalid(format!("a request ended: {e}"));
-        let (object, bytes) = self.threads.runtime()?.block_on(reading).map_err(ended)?;
-        let bytes = bytes?;
-        self.begin(object)?;
-        Ok(bytes)
+        let reading = self.threads.runtime()?.spawn(read);
+        Ok(Pieces { _threads: self.threads.clone(), left, receive, reading })
     }
 }
 
-impl Iterator for Windows {
+/// The bytes of an object, from [`Object::pieces`]. Ends after an error.
+#[derive(Debug)]
+pub struct Pieces {
+    _threads: Arc<Threads>,
+    left: u64,
+    receive: mpsc::Receiver<Result<Bytes>>,
+    reading: JoinHandle<()>,
+}
+
+impl Iterator for Pieces {
     type Item = Result<Bytes>;
 
     fn next(&mut self) -> Option<Result<Bytes>> {
-        let reading = self.reading.take()?;
-        Some(self.turn(reading))
+        let piece = self.receive.blocking_recv();
+        // A task that ends early must not look like the end.
+        let piece = piece.unwrap_or_else(|| match self.left {
+            0 => Ok(Bytes::new()),
+            left => Err(Error::Invalid(format!("reading ended {left} bytes early"))),
+        });
+        self.left = piece.as_ref().map_or(0, |piece| self.left.saturating_sub(piece.len() as u64));
+        Some(piece).filter(|piece| !matches!(piece, Ok(piece) if piece.is_empty()))
     }
 }
 
-impl Drop for Windows {
+impl Drop for Pieces {
     fn drop(&mut self) {
-        if let Some(reading) = self.reading.take() {
-            reading.abort();
-        }
+        self.reading.abort();
     }
 }

@@ -39,6 +39,13 @@ async fn objects_of_every_size_come_back_and_can_be_edited_anywhere() {
             model.splice(at..end, new);
         }
         assert_eq!(store.get("a").await.unwrap().unwrap(), model, "{len}");
+        let mut pieces = store.open("a").await.unwrap().unwrap().pieces(7..u64::MAX);
+        let mut read = Vec::new();
+        while let Some(piece) = pieces.next().await.unwrap() {
+            read.extend(piece);
+            assert_eq!(pieces.left(), (model.len() - 7.min(model.len()) - read.len()) as u64);
+        }
+        assert_eq!(read, model[7.min(model.len())..], "{len}");
         let part = store.get_range("a", 100..2000).await.unwrap().unwrap();
         assert_eq!(part, model[100.min(model.len())..2000.min(model.len())], "{len}");
         assert_eq!(store.info("a").await.unwrap().unwrap().size, model.len() as u64);

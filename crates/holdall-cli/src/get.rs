@@ -112,7 +112,7 @@ fn from_bucket(args: &Args, store: &BucketStore, outlet: Option<&Outlet<'_>>) ->
     let range = inside(args, object.size())?;
     let Some(outlet) = outlet else {
         let mut out = io::stdout().lock();
-        for piece in object.windows(range)? {
+        for piece in object.pieces(range)? {
             out.write_all(&piece?).map_err(|e| Failure::stdout(&e))?;
         }
         return out.flush().map_err(|e| Failure::stdout(&e));
@@ -120,14 +120,14 @@ fn from_bucket(args: &Args, store: &BucketStore, outlet: Option<&Outlet<'_>>) ->
     let failed = |e: &io::Error| outlet.failed(e);
     let mut to = outlet.open()?;
     if let Outflow::Stream(file) = &mut to {
-        for piece in object.windows(range)? {
+        for piece in object.pieces(range)? {
             file.write_all(&piece?).map_err(|e| failed(&e))?;
         }
         return Ok(());
     }
     stop::watch();
     let file = to.file().map_err(|e| failed(&e))?;
-    sparse::write_pieces(object.windows(range)?, file, &mut |_| stop::check_io()).map_err(|e| {
+    sparse::write_pieces(object.pieces(range)?, file, &mut |_| stop::check_io()).map_err(|e| {
         match e {
             CopyError::Read(e) => Failure::from(files::store_error(e)),
             CopyError::Write(e) => failed(&e),

@@ -88,6 +88,11 @@ impl Stretch {
         Self::around(blob, 0..blob.len)
     }
 
+    /// The blob that it is of.
+    pub fn blob(&self) -> BlobRef {
+        self.blob
+    }
+
     /// The bytes to ask the server for.
     pub fn stored(&self) -> Range<u64> {
         let place = |unit: u64| (HEADER + unit * (UNIT + SUM)).min(stored_len(self.blob.len));
@@ -102,48 +107,42 @@ impl Stretch {
     /// Verifies what the server gave, and returns the payload bytes without checksums.
     ///
     /// # Errors
-    /// [`holdall::Error::Corrupt`] if it is of another length, or a checksum is wrong.
+    /// As [`Stretch::append`].
     pub fn verify(&self, stored: &[u8]) -> Result<Vec<u8>> {
-        self.check(stored)?;
         let payload = self.payload();
-        let mut out = vec![0; (payload.end - payload.start) as usize];
-        self.copy(stored, payload.start, &mut out);
+        let mut out = Vec::with_capacity(stored.len());
+        self.append(stored, payload, &mut out)?;
         Ok(out)
     }
 
-    /// Verifies what the server gave, where it lies.
+    /// Appends the payload bytes `range`, which lie in the stretch, to `out`. Each unit that has some of
+    /// them is verified while it is at hand for the copy.
     ///
     /// # Errors
-    /// As [`Stretch::verify`].
-    pub fn check(&self, stored: &[u8]) -> Result<()> {
-        let range = self.stored();
+    /// [`holdall::Error::Corrupt`] if what the server gave is of another length, or a checksum is
+    /// wrong.
+    pub fn append(&self, stored: &[u8], range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let asked = self.stored();
         let place = || format!("blob {}", self.blob.id);
-        if stored.len() as u64 != range.end - range.start {
-            let detail = format!("{} bytes at {range:?}", stored.len());
-            return Err(damaged(&place(), detail));
+        if stored.len() as u64 != asked.end - asked.start {
+            return Err(damaged(&place(), format!("{} bytes at {asked:?}", stored.len())));
         }
-        for (at, unit) in stored.chunks((UNIT + SUM) as usize).enumerate() {
-            let unit_no = self.first + at as u64;
-            let (bytes, sum) = unit.split_at(unit.len().saturating_sub(SUM as usize));
-            if sum.len() as u64 != SUM || unit_sum(self.blob.id, unit_no, bytes) != u32_at(sum, 0) {
-                return Err(damaged(&place(), format!("unit {unit_no} has a wrong checksum")));
+        let mut at = range.start;
+        while at < range.end {
+            let unit = at / UNIT;
+            let start = ((unit - self.first) * (UNIT + SUM)) as usize;
+            let end = stored.len().min(start + (UNIT + SUM) as usize);
+            let (bytes, sum) = stored[start..end].split_at(end - start - SUM as usize);
+            if unit_sum(self.blob.id, unit, bytes) != u32_at(sum, 0) {
+                return Err(damaged(&place(), format!("unit {unit} has a wrong checksum")));
             }
+            let until = range.end.min((unit + 1) * UNIT);
+            out.extend_from_slice(
+                &bytes[(at - unit * UNIT) as usize..(until - unit * UNIT) as usize],
+            );
+            at = until;
         }
         Ok(())
-    }
-
-    /// Copies the payload bytes from `from` on, which lie in the stretch, out of what
-    /// [`Stretch::check`] verified.
-    pub fn copy(&self, stored: &[u8], from: u64, out: &mut [u8]) {
-        let (mut at, mut rest) = (from, out);
-        while !rest.is_empty() {
-            let (unit, byte) = (at / UNIT - self.first, at % UNIT);
-            let now = (rest.len() as u64).min(UNIT - byte) as usize;
-            let start = (unit * (UNIT + SUM) + byte) as usize;
-            let (first, later) = rest.split_at_mut(now);
-            first.copy_from_slice(&stored[start..start + now]);
-            (at, rest) = (at + now as u64, later);
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! `inner` reads, `write` is one conditional write, `change` the loop around it, `operation` its intent
 //! and blobs, `put`, `edit` and `copy` what changes do, `tree` the segment tree over blobs.
 
+mod ahead;
 mod cache;
 mod change;
 mod copy;
@@ -27,7 +28,7 @@ pub use environment::{Environment, Machine};
 pub use list::{ListNames, Names};
 pub use open::Options;
 pub use put::{PutMode, PutOptions, Writer};
-pub use read::{Object, ObjectInfo};
+pub use read::{Object, ObjectInfo, Pieces};
 pub use version::ObjectVersion;
 
 pub(crate) use change::{Edit, all_named};

@@ -1,28 +1,25 @@
 //! Reading an object: one version of it, any range.
 //!
-//! Owns: [`Object`]. A version's blobs stay for the grace at least after it was replaced. Who reads
+//! Owns: [`Object`], [`Pieces`]. A version's blobs stay for the grace at least after it was replaced. Who reads
 //! longer finds one missing: then the object was changed, or it is damaged, and its record tells which.
 
+use super::ahead::{Ahead, Part};
 use super::current::{Current, Target};
-use super::inner::{Inner, TOGETHER};
-use super::missing::{is_missing, missing_blob};
+use super::inner::Inner;
+use super::missing::is_missing;
 use super::tree::{AtHand, fetch_nodes};
 use super::version::ObjectVersion;
-use crate::format::{BlobRef, Blobs, EMBEDDED, Record, Stretch, alias_of, byte_of};
+use crate::format::{Blobs, EMBEDDED, Record, alias_of, byte_of};
 use bytes::Bytes;
-use futures::future::BoxFuture;
-use futures::{StreamExt, TryStreamExt};
+use futures::stream::BoxStream;
 use holdall::{Attributes, Error, Result};
 use holdall_core::segment_tree::{Located, Node, NodeRead, NodeRef, slices};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Bytes that are read together: within such a window each blob is asked for once.
-pub(crate) const WINDOW: u64 = 64 << 20;
-/// A blob is read in one request if that gives at most this many bytes for each one wanted.
-const WASTE: u64 = 4;
+/// Small parts that follow each other are given together up to this many bytes.
+const PIECE: usize = 1 << 20;
 
 /// What is known of an object without reading its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,14 +62,6 @@ pub struct Object {
     at_hand: AtHand,
 }
 
-/// A part of what a read wants: where it goes, and what it is of.
-#[derive(Debug, Clone)]
-struct Want {
-    at: usize,
-    /// The payload bytes.
-    range: Range<u64>,
-}
-
 impl Object {
     pub(crate) fn new(store: Arc<Inner>, target: Target, current: Current) -> Self {
         let blobs = current.record.blobs.clone();
@@ -96,21 +85,31 @@ impl Object {
     /// [`Error::SnapshotTooOld`] if the object was changed longer ago than the store's grace and the
     /// version's bytes are gone; [`Error::Corrupt`]; those of the backend.
     pub async fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
-        let end = range.end.min(self.size());
-        let range = range.start.min(end)..end;
+        let range = self.cut(range);
         let mut out = self.room(range.end - range.start)?;
-        let mut at = range.start;
-        while at < range.end {
-            let until = range.end.min(at + WINDOW);
-            let place = (at - range.start) as usize..(until - range.start) as usize;
-            let read = self.read_window(at..until, &mut out[place]).await;
-            match read {
-                Err(e) if is_missing(&e) => return Err(self.missing(e).await),
-                other => other?,
-            }
-            at = until;
-        }
+        let mut ahead = Ahead::new(range);
+        while self.go_on(&mut ahead, &mut out).await? {}
         Ok(out.into())
+    }
+
+    /// The bytes `range`, cut to the object's size, in order and in pieces of some MiB at most. While
+    /// the caller works on one, eight requests for the next are under way, across all of the range.
+    pub fn pieces(self, range: Range<u64>) -> Pieces {
+        let range = self.cut(range);
+        Pieces { object: self, left: range.end - range.start, ahead: Ahead::new(range) }
+    }
+
+    fn cut(&self, range: Range<u64>) -> Range<u64> {
+        let end = range.end.min(self.size());
+        range.start.min(end)..end
+    }
+
+    /// Appends what comes next; whether there was something.
+    async fn go_on(&mut self, ahead: &mut Ahead, out: &mut Vec<u8>) -> Result<bool> {
+        match ahead.next(self, out).await {
+            Err(e) if is_missing(&e) => Err(self.missing(e).await),
+            other => other,
+        }
     }
 
     /// Room for this many bytes: an object may have more than memory, of which a record of a few bytes
@@ -122,7 +121,6 @@ impl Object {
             let shown = self.target.shown();
             Error::Invalid(format!("{len} bytes of {shown} are more than memory; read it in parts"))
         })?;
-        room.resize(len, 0);
         Ok(room)
     }
 
@@ -139,95 +137,88 @@ impl Object {
         }
     }
 
-    async fn read_window(&mut self, range: Range<u64>, out: &mut [u8]) -> Result<()> {
+    /// What the bytes `window` are made of, in order. Nodes that lead to them are fetched.
+    pub(super) async fn parts(&mut self, window: Range<u64>) -> Result<Vec<Part>> {
         let tree = &self.current.record.tree;
-        fetch_nodes(
-            &self.store,
-            tree,
-            &mut self.blobs,
-            &mut self.at_hand,
-            std::slice::from_ref(&range),
-        )
-        .await?;
-        let mut wants: BTreeMap<BlobRef, Vec<Want>> = BTreeMap::new();
-        for located in slices(&Known(&self.at_hand), tree, range.clone()) {
+        let ranges = std::slice::from_ref(&window);
+        fetch_nodes(&self.store, tree, &mut self.blobs, &mut self.at_hand, ranges).await?;
+        let (mut parts, mut at) = (Vec::new(), window.start);
+        for located in slices(&Known(&self.at_hand), tree, window.clone()) {
             let Located { slice, start } = located?;
-            let from = range.start.max(start);
-            let len = (start + slice.len).min(range.end) - from;
-            let at = (from - range.start) as usize;
+            let (from, end) = (window.start.max(start), (start + slice.len).min(window.end));
+            if from > at {
+                parts.push(Part::Zeros(from - at));
+            }
+            at = end;
             if !slice.is_run() {
+                parts.push(Part::Zeros(end - from));
                 continue;
             }
             let byte = byte_of(slice.reference) + (from - start);
+            let range = byte..byte + (end - from);
             let alias = alias_of(slice.reference);
             if alias == EMBEDDED {
-                let bytes = self.current.record.embedded.get(byte as usize..(byte + len) as usize);
-                let bytes = bytes.ok_or_else(|| self.damaged("a slice is not in its record"))?;
-                out[at..at + len as usize].copy_from_slice(bytes);
+                parts.push(Part::Embedded(range.start as usize..range.end as usize));
                 continue;
             }
-            let blob =
-                self.blobs.get(alias).ok_or_else(|| self.damaged("a slice names no blob"))?;
-            if byte + len > blob.len {
+            let blob = self.blobs.get(alias);
+            let blob = blob.ok_or_else(|| self.damaged("a slice names no blob"))?;
+            if range.end > blob.len {
                 return Err(self.damaged("a slice is not in its blob"));
             }
-            wants.entry(blob).or_default().push(Want { at, range: byte..byte + len });
+            parts.push(Part::Of(blob, range));
         }
-        let store = &self.store;
-        let requests = wants.into_iter().flat_map(|(blob, wants)| requests(blob, wants));
-        let reads: Vec<Reading<'_>> = requests
-            .map(|(blob, stretch, wants)| fetch_part(store, blob, stretch, wants))
-            .collect();
-        let mut reads = futures::stream::iter(reads).buffer_unordered(TOGETHER);
-        while let Some((stretch, wants, stored)) = reads.try_next().await? {
-            for Want { at, range } in wants {
-                let len = (range.end - range.start) as usize;
-                stretch.copy(&stored, range.start, &mut out[at..at + len]);
-            }
+        if at < window.end {
+            parts.push(Part::Zeros(window.end - at));
         }
-        Ok(())
+        Ok(parts)
     }
 
-    fn damaged(&self, detail: &str) -> Error {
+    pub(super) fn embedded(&self, range: Range<usize>) -> Result<&[u8]> {
+        let bytes = self.current.record.embedded.get(range);
+        bytes.ok_or_else(|| self.damaged("a slice is not in its record"))
+    }
+
+    pub(super) fn store(&self) -> &Arc<Inner> {
+        &self.store
+    }
+
+    pub(super) fn damaged(&self, detail: &str) -> Error {
         Error::corrupt(self.target.shown(), detail)
     }
 }
 
-/// A read under way: of what, where its bytes go, and they as they are stored.
-type Reading<'f> = BoxFuture<'f, Result<(Stretch, Vec<Want>, Bytes)>>;
-
-fn fetch_part(store: &Inner, blob: BlobRef, stretch: Stretch, wants: Vec<Want>) -> Reading<'_> {
-    Box::pin(async move {
-        let bytes = store.read_stretch(blob, stretch).await?;
-        let bytes = bytes.ok_or_else(|| missing_blob(blob.id))?;
-        Ok((stretch, wants, bytes))
-    })
+/// The bytes of an object, from [`Object::pieces`].
+#[derive(Debug)]
+pub struct Pieces {
+    object: Object,
+    left: u64,
+    ahead: Ahead,
 }
 
-/// The requests that read what is wanted of a blob: one, unless that would read much else.
-fn requests(blob: BlobRef, mut wants: Vec<Want>) -> Vec<(BlobRef, Stretch, Vec<Want>)> {
-    let start = wants.iter().map(|want| want.range.start).min().unwrap_or(0);
-    let end = wants.iter().map(|want| want.range.end).max().unwrap_or(0);
-    let wanted: u64 = wants.iter().map(|want| want.range.end - want.range.start).sum();
-    let cover = Stretch::around(blob, start..end);
-    let Range { start, end } = cover.stored();
-    if end - start <= wanted.saturating_mul(WASTE).max(1 << 20) {
-        return vec![(blob, cover, wants)];
+impl Pieces {
+    /// Bytes that are still to come.
+    pub fn left(&self) -> u64 {
+        self.left
     }
-    wants.sort_by_key(|want| want.range.start);
-    let mut all: Vec<(BlobRef, Stretch, Vec<Want>)> = Vec::new();
-    for want in wants {
-        let stretch = Stretch::around(blob, want.range.clone());
-        match all.last_mut() {
-            Some((_, last, own)) if stretch.payload().start <= last.payload().end => {
-                let start = last.payload().start;
-                *last = Stretch::around(blob, start..want.range.end.max(last.payload().end));
-                own.push(want);
-            }
-            _ => all.push((blob, stretch, vec![want])),
-        }
+
+    /// The piece that comes next; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        let mut out = Vec::new();
+        while out.len() < PIECE && self.object.go_on(&mut self.ahead, &mut out).await? {}
+        self.left = self.left.saturating_sub(out.len() as u64);
+        Ok((!out.is_empty()).then(|| out.into()))
     }
-    all
+
+    /// The same as a stream, which ends after an error.
+    pub fn into_stream(self) -> BoxStream<'static, Result<Bytes>> {
+        let next =
+            |mut pieces: Self| async move { Ok(pieces.next().await?.map(|piece| (piece, pieces))) };
+        Box::pin(futures::stream::try_unfold(self, next))
+    }
 }
 
 /// Nodes at hand, as core's tree reads them.

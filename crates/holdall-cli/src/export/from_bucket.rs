@@ -70,7 +70,7 @@ fn fill<'f>(
     if size <= SMALL {
         return Ok(whole(object.read(0..size)?));
     }
-    let pieces = object.windows(0..size)?;
+    let pieces = object.pieces(0..size)?;
     Ok(Box::new(move |to, moved| sparse::write_pieces(pieces, to, moved)))
 }
 

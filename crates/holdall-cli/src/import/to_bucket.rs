@@ -240,7 +240,7 @@ impl Import<'_> {
         let _alone = (object.size() > SMALL).then(|| lock(&self.large));
         let mut at = 0;
         let mut buffer = Vec::new();
-        for piece in object.windows(0..object.size())? {
+        for piece in object.pieces(0..object.size())? {
             let piece = piece?;
             buffer.resize(piece.len(), 0);
             let got = read_at(&opened.file, &mut buffer, at)?;

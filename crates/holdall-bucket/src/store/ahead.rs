@@ -1,0 +1,216 @@
+//! Reading ahead: the bytes of a range in order, while requests for those behind are under way.
+//!
+//! Owns: [`Ahead`]. It plans a window of eight segments at a time, in which it asks for each blob once;
+//! the requests of the next window begin before the last of this one are read.
+
+use super::inner::{Inner, TOGETHER};
+use super::missing::missing_blob;
+use super::read::Object;
+use crate::format::{BlobRef, Stretch};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::FuturesOrdered;
+use futures::{FutureExt, StreamExt};
+use holdall::Result;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A blob is read in one request if that gives at most this many bytes for each one wanted.
+const WASTE: u64 = 4;
+/// Most zeros given at once.
+const ZEROS: u64 = 1 << 20;
+
+/// What comes next of an object.
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    /// Bytes of its record.
+    Embedded(Range<usize>),
+    /// Zeros that are stored nowhere.
+    Zeros(u64),
+    /// Payload bytes of a blob.
+    Of(BlobRef, Range<u64>),
+}
+
+/// A part whose request, if it has one, is known by number.
+#[derive(Debug)]
+enum Planned {
+    Embedded(Range<usize>),
+    Zeros(u64),
+    Of { request: u64, range: Range<u64> },
+}
+
+/// A request, and how many parts it brings.
+#[derive(Debug)]
+struct Request {
+    number: u64,
+    stretch: Stretch,
+    parts: usize,
+}
+
+/// A request that was answered.
+#[derive(Debug)]
+struct Answer {
+    request: Request,
+    stored: Bytes,
+}
+
+/// What was planned of a range, and what of it is under way.
+pub(crate) struct Ahead {
+    /// What no plan covers yet.
+    rest: Range<u64>,
+    parts: VecDeque<Planned>,
+    requests: VecDeque<Request>,
+    drawn: u64,
+    under_way: FuturesOrdered<BoxFuture<'static, Result<Answer>>>,
+    answers: HashMap<u64, Answer>,
+}
+
+impl fmt::Debug for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let planned = (&self.rest, self.parts.len(), self.under_way.len());
+        f.debug_tuple("Ahead").field(&planned).finish()
+    }
+}
+
+impl Ahead {
+    pub(crate) fn new(range: Range<u64>) -> Self {
+        Self {
+            rest: range,
+            parts: VecDeque::new(),
+            requests: VecDeque::new(),
+            drawn: 0,
+            under_way: FuturesOrdered::new(),
+            answers: HashMap::new(),
+        }
+    }
+
+    /// Appends the bytes that come next to `out`, and returns whether there were any.
+    ///
+    /// # Errors
+    /// Those of [`Object::read`], but for what a missing blob means.
+    pub(crate) async fn next(&mut self, object: &mut Object, out: &mut Vec<u8>) -> Result<bool> {
+        self.begin(object).await?;
+        match self.parts.pop_front() {
+            None => return Ok(false),
+            Some(Planned::Embedded(range)) => out.extend_from_slice(object.embedded(range)?),
+            Some(Planned::Zeros(len)) => {
+                let now = len.min(ZEROS);
+                if now < len {
+                    self.parts.push_front(Planned::Zeros(len - now));
+                }
+                out.resize(out.len() + now as usize, 0);
+            }
+            Some(Planned::Of { request, range }) => {
+                let mut answer = self.answer(object, request).await?;
+                out.reserve((range.end - range.start) as usize);
+                answer.request.stretch.append(&answer.stored, range, out)?;
+                answer.request.parts -= 1;
+                if answer.request.parts > 0 {
+                    self.answers.insert(request, answer);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    async fn answer(&mut self, object: &mut Object, request: u64) -> Result<Answer> {
+        loop {
+            if let Some(answer) = self.answers.remove(&request) {
+                return Ok(answer);
+            }
+            let Some(answer) = self.under_way.next().await else {
+                return Err(object.damaged("a part of it was asked for twice"));
+            };
+            let answer = answer?;
+            self.answers.insert(answer.request.number, answer);
+            self.begin(object).await?;
+        }
+    }
+
+    /// Plans and sends requests, until enough are under way.
+    async fn begin(&mut self, object: &mut Object) -> Result<()> {
+        while self.under_way.len() < TOGETHER {
+            if let Some(request) = self.requests.pop_front() {
+                self.under_way.push_back(fetch(object.store().clone(), request));
+            } else if !self.rest.is_empty() && self.answers.len() < TOGETHER {
+                let window = object.store().sizes().segment * TOGETHER as u64;
+                let end = self.rest.end.min(self.rest.start.saturating_add(window));
+                let window = self.rest.start..end;
+                let parts = object.parts(window).await?;
+                self.plan(parts);
+                self.rest.start = end;
+            } else {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, parts: Vec<Part>) {
+        let mut wants: BTreeMap<BlobRef, Vec<Range<u64>>> = BTreeMap::new();
+        for part in &parts {
+            if let Part::Of(blob, range) = part {
+                wants.entry(*blob).or_default().push(range.clone());
+            }
+        }
+        let stretches: HashMap<BlobRef, Vec<Stretch>> =
+            wants.into_iter().map(|(blob, wants)| (blob, stretches(blob, wants))).collect();
+        let mut known: HashMap<(BlobRef, usize), usize> = HashMap::new();
+        for part in parts {
+            let planned = match part {
+                Part::Embedded(range) => Planned::Embedded(range),
+                Part::Zeros(len) => Planned::Zeros(len),
+                Part::Of(blob, range) => {
+                    let of = &stretches[&blob];
+                    let which = of.partition_point(|s| s.payload().start <= range.start) - 1;
+                    let at = *known.entry((blob, which)).or_insert_with(|| {
+                        self.drawn += 1;
+                        let (number, stretch) = (self.drawn, of[which]);
+                        self.requests.push_back(Request { number, stretch, parts: 0 });
+                        self.requests.len() - 1
+                    });
+                    let request = &mut self.requests[at];
+                    request.parts += 1;
+                    Planned::Of { request: request.number, range }
+                }
+            };
+            self.parts.push_back(planned);
+        }
+    }
+}
+
+fn fetch(store: Arc<Inner>, request: Request) -> BoxFuture<'static, Result<Answer>> {
+    async move {
+        let stored = store.read_stretch(request.stretch).await?;
+        let stored = stored.ok_or_else(|| missing_blob(request.stretch.blob().id))?;
+        Ok(Answer { request, stored })
+    }
+    .boxed()
+}
+
+/// The stretches that hold what is wanted of a blob, in order: one, unless that would read much else.
+fn stretches(blob: BlobRef, mut wants: Vec<Range<u64>>) -> Vec<Stretch> {
+    wants.sort_by_key(|want| want.start);
+    let start = wants.first().map_or(0, |want| want.start);
+    let end = wants.iter().map(|want| want.end).max().unwrap_or(start);
+    let wanted: u64 = wants.iter().map(|want| want.end - want.start).sum();
+    let cover = Stretch::around(blob, start..end);
+    let Range { start, end } = cover.stored();
+    if end - start <= wanted.saturating_mul(WASTE).max(1 << 20) {
+        return vec![cover];
+    }
+    let mut all: Vec<Stretch> = Vec::new();
+    for want in wants {
+        let stretch = Stretch::around(blob, want.clone());
+        match all.last_mut() {
+            Some(last) if stretch.payload().start <= last.payload().end => {
+                let start = last.payload().start;
+                *last = Stretch::around(blob, start..want.end.max(last.payload().end));
+            }
+            _ => all.push(stretch),
+        }
+    }
+    all
+}
