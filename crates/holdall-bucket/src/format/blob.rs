@@ -122,27 +122,60 @@ impl Stretch {
     /// [`holdall::Error::Corrupt`] if what the server gave is of another length, or a checksum is
     /// wrong.
     pub fn append(&self, stored: &[u8], range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        let asked = self.stored();
-        let place = || format!("blob {}", self.blob.id);
-        if stored.len() as u64 != asked.end - asked.start {
-            return Err(damaged(&place(), format!("{} bytes at {asked:?}", stored.len())));
-        }
-        let mut at = range.start;
-        while at < range.end {
-            let unit = at / UNIT;
-            let start = ((unit - self.first) * (UNIT + SUM)) as usize;
-            let end = stored.len().min(start + (UNIT + SUM) as usize);
-            let (bytes, sum) = stored[start..end].split_at(end - start - SUM as usize);
-            if unit_sum(self.blob.id, unit, bytes) != u32_at(sum, 0) {
-                return Err(damaged(&place(), format!("unit {unit} has a wrong checksum")));
-            }
-            let until = range.end.min((unit + 1) * UNIT);
-            out.extend_from_slice(
-                &bytes[(at - unit * UNIT) as usize..(until - unit * UNIT) as usize],
-            );
-            at = until;
+        self.check_length(stored)?;
+        for unit in range.start / UNIT..range.end.div_ceil(UNIT) {
+            out.extend_from_slice(&stored[self.verified(stored, unit, &range)?]);
         }
         Ok(())
+    }
+
+    /// The payload bytes `range`, as [`Stretch::append`] gives them; where nobody else holds what the
+    /// server gave, they are moved together in its place.
+    ///
+    /// # Errors
+    /// As [`Stretch::append`].
+    pub fn unpack(&self, stored: Bytes, range: Range<u64>) -> Result<Bytes> {
+        let mut own = match stored.try_into_mut() {
+            Ok(own) => own,
+            Err(shared) => {
+                let mut out = Vec::with_capacity((range.end - range.start) as usize);
+                self.append(&shared, range, &mut out)?;
+                return Ok(out.into());
+            }
+        };
+        self.check_length(&own)?;
+        let mut at = 0;
+        for unit in range.start / UNIT..range.end.div_ceil(UNIT) {
+            let bytes = self.verified(&own, unit, &range)?;
+            let len = bytes.len();
+            own.copy_within(bytes, at);
+            at += len;
+        }
+        own.truncate(at);
+        Ok(own.freeze())
+    }
+
+    fn check_length(&self, stored: &[u8]) -> Result<()> {
+        let asked = self.stored();
+        if stored.len() as u64 == asked.end - asked.start {
+            return Ok(());
+        }
+        let detail = format!("{} bytes at {asked:?}", stored.len());
+        Err(damaged(&format!("blob {}", self.blob.id), detail))
+    }
+
+    /// Where the payload bytes of a unit that lie in `range` are, after a look at its checksum.
+    fn verified(&self, stored: &[u8], unit: u64, range: &Range<u64>) -> Result<Range<usize>> {
+        let start = ((unit - self.first) * (UNIT + SUM)) as usize;
+        let end = stored.len().min(start + (UNIT + SUM) as usize) - SUM as usize;
+        if unit_sum(self.blob.id, unit, &stored[start..end]) != u32_at(stored, end) {
+            let place = format!("blob {}", self.blob.id);
+            return Err(damaged(&place, format!("unit {unit} has a wrong checksum")));
+        }
+        let first = unit * UNIT;
+        let from = range.start.max(first) - first;
+        let until = range.end.min(first + UNIT) - first;
+        Ok(start + from as usize..start + until as usize)
     }
 }
 

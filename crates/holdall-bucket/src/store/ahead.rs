@@ -33,6 +33,35 @@ pub(crate) enum Part {
     Of(BlobRef, Range<u64>),
 }
 
+/// What was read of a part.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// As [`Part::Embedded`].
+    Embedded(Range<usize>),
+    /// So many zeros.
+    Zeros(u64),
+    /// These payload bytes of what a server gave, which is not verified yet.
+    Stored { stretch: Stretch, stored: Bytes, range: Range<u64> },
+}
+
+impl Given {
+    /// Appends the bytes to `out`.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](holdall::Error::Corrupt).
+    pub(crate) fn append(self, object: &Object, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Embedded(range) => out.extend_from_slice(object.embedded(range)?),
+            Self::Zeros(len) => out.resize(out.len() + len as usize, 0),
+            Self::Stored { stretch, stored, range } => {
+                out.reserve((range.end - range.start) as usize);
+                stretch.append(&stored, range, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A part whose request, if it has one, is known by number.
 #[derive(Debug)]
 enum Planned {
@@ -86,33 +115,32 @@ impl Ahead {
         }
     }
 
-    /// Appends the bytes that come next to `out`, and returns whether there were any.
+    /// What comes next; `None` at the end.
     ///
     /// # Errors
     /// Those of [`Object::read`], but for what a missing blob means.
-    pub(crate) async fn next(&mut self, object: &mut Object, out: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) async fn next(&mut self, object: &mut Object) -> Result<Option<Given>> {
         self.begin(object).await?;
-        match self.parts.pop_front() {
-            None => return Ok(false),
-            Some(Planned::Embedded(range)) => out.extend_from_slice(object.embedded(range)?),
+        Ok(match self.parts.pop_front() {
+            None => None,
+            Some(Planned::Embedded(range)) => Some(Given::Embedded(range)),
             Some(Planned::Zeros(len)) => {
                 let now = len.min(ZEROS);
                 if now < len {
                     self.parts.push_front(Planned::Zeros(len - now));
                 }
-                out.resize(out.len() + now as usize, 0);
+                Some(Given::Zeros(now))
             }
             Some(Planned::Of { request, range }) => {
                 let mut answer = self.answer(object, request).await?;
-                out.reserve((range.end - range.start) as usize);
-                answer.request.stretch.append(&answer.stored, range, out)?;
+                let (stretch, stored) = (answer.request.stretch, answer.stored.clone());
                 answer.request.parts -= 1;
                 if answer.request.parts > 0 {
                     self.answers.insert(request, answer);
                 }
+                Some(Given::Stored { stretch, stored, range })
             }
-        }
-        Ok(true)
+        })
     }
 
     async fn answer(&mut self, object: &mut Object, request: u64) -> Result<Answer> {

@@ -3,7 +3,7 @@
 //! Owns: [`Object`], [`Pieces`]. A version's blobs stay for the grace at least after it was replaced. Who reads
 //! longer finds one missing: then the object was changed, or it is damaged, and its record tells which.
 
-use super::ahead::{Ahead, Part};
+use super::ahead::{Ahead, Given, Part};
 use super::current::{Current, Target};
 use super::inner::Inner;
 use super::missing::is_missing;
@@ -88,7 +88,9 @@ impl Object {
         let range = self.cut(range);
         let mut out = self.room(range.end - range.start)?;
         let mut ahead = Ahead::new(range);
-        while self.go_on(&mut ahead, &mut out).await? {}
+        while let Some(given) = self.go_on(&mut ahead).await? {
+            given.append(self, &mut out)?;
+        }
         Ok(out.into())
     }
 
@@ -104,9 +106,8 @@ impl Object {
         range.start.min(end)..end
     }
 
-    /// Appends what comes next; whether there was something.
-    async fn go_on(&mut self, ahead: &mut Ahead, out: &mut Vec<u8>) -> Result<bool> {
-        match ahead.next(self, out).await {
+    async fn go_on(&mut self, ahead: &mut Ahead) -> Result<Option<Given>> {
+        match ahead.next(self).await {
             Err(e) if is_missing(&e) => Err(self.missing(e).await),
             other => other,
         }
@@ -208,9 +209,22 @@ impl Pieces {
     /// As [`Object::read`].
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let mut out = Vec::new();
-        while out.len() < PIECE && self.object.go_on(&mut self.ahead, &mut out).await? {}
-        self.left = self.left.saturating_sub(out.len() as u64);
-        Ok((!out.is_empty()).then(|| out.into()))
+        let mut piece = Bytes::new();
+        while out.len() < PIECE {
+            match self.object.go_on(&mut self.ahead).await? {
+                Some(Given::Stored { stretch, stored, range })
+                    if out.is_empty() && range.end - range.start >= PIECE as u64 =>
+                {
+                    piece = stretch.unpack(stored, range)?;
+                    break;
+                }
+                Some(given) => given.append(&self.object, &mut out)?,
+                None => break,
+            }
+        }
+        let piece = if out.is_empty() { piece } else { out.into() };
+        self.left = self.left.saturating_sub(piece.len() as u64);
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
     }
 
     /// The same as a stream, which ends after an error.

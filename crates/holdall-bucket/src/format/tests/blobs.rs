@@ -170,3 +170,31 @@ proptest! {
         read_range(&bytes, &stored, a.min(b)..a.max(b));
     }
 }
+
+#[test]
+fn what_is_unpacked_in_place_is_what_is_copied() {
+    let bytes = payload(3 * UNIT + 9);
+    let stored = encode_blob(ID, BlobKind::Segment, &bytes);
+    let blob = BlobRef { id: ID, len: bytes.len() as u64 };
+    for range in [
+        0..bytes.len() as u64,
+        0..1,
+        UNIT - 1..UNIT + 1,
+        UNIT..2 * UNIT,
+        3 * UNIT + 1..3 * UNIT + 9,
+    ] {
+        let stretch = Stretch::around(blob, range.clone());
+        let place = stretch.stored();
+        let part = &stored[place.start as usize..place.end as usize];
+        let want = &bytes[range.start as usize..range.end as usize];
+        let alone = bytes::Bytes::from(part.to_vec());
+        let shared = alone.clone();
+        assert_eq!(stretch.unpack(shared.clone(), range.clone()).unwrap(), want);
+        drop((alone, shared));
+        assert_eq!(stretch.unpack(part.to_vec().into(), range.clone()).unwrap(), want);
+        let mut flipped = part.to_vec();
+        flipped[0] ^= 1;
+        assert!(stretch.unpack(flipped.into(), range.clone()).is_err(), "{range:?}");
+        assert!(stretch.unpack(part[1..].to_vec().into(), range).is_err());
+    }
+}
