@@ -42,7 +42,7 @@ impl Server {
         let Got::Found(found) = s3.get(SERVER, None, None).await? else {
             return Ok((Self::default(), None));
         };
-        let read = serde_json::from_slice(&found.bytes);
+        let read = serde_json::from_slice(&found.bytes.whole());
         let read = read.map_err(|e| Error::corrupt(SERVER, format!("is not understood: {e}")))?;
         Ok((read, Some(found.tag)))
     }

@@ -82,7 +82,7 @@ async fn appended(s3: &S3, key: &str) {
     let append = async |line: String| {
         loop {
             let Got::Found(found) = s3.get(key, None, None).await.unwrap() else { continue };
-            let text = String::from_utf8(found.bytes.to_vec()).unwrap();
+            let text = String::from_utf8(found.bytes.whole().to_vec()).unwrap();
             if text.lines().any(|there| there == line) {
                 break;
             }
@@ -103,7 +103,7 @@ async fn appended(s3: &S3, key: &str) {
     join_all((0..CLIENTS).map(client)).await;
     let took = started.elapsed();
     let Got::Found(found) = s3.get(key, None, None).await.unwrap() else { unreachable!() };
-    let text = String::from_utf8(found.bytes.to_vec()).unwrap();
+    let text = String::from_utf8(found.bytes.whole().to_vec()).unwrap();
     let lines: BTreeSet<&str> = text.lines().collect();
     assert_eq!((text.lines().count(), lines.len()), (201, 201), "{text}");
     println!("200 appends by 8 clients: {took:.1?}, {refused:?} refused, {unknown:?} unknown");

@@ -25,7 +25,7 @@ impl Memory {
         let n = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (len, date) = (bytes.len() as u64, since.as_millis() as u64);
-        Found { bytes, len, tag: Tag(format!("\"{n}\"")), date }
+        Found { bytes: bytes.into(), len, tag: Tag(format!("\"{n}\"")), date }
     }
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn answer(
     }
     let range = range.unwrap_or(0..found.len);
     let (start, end) = (range.start.min(found.len), range.end.min(found.len));
-    let bytes = found.bytes.slice(start as usize..end.max(start) as usize);
-    Got::Found(Found { bytes, ..found.clone() })
+    let bytes = found.bytes.whole().slice(start as usize..end.max(start) as usize);
+    Got::Found(Found { bytes: bytes.into(), ..found.clone() })
 }
 
 /// A page of the listing of `keys`.

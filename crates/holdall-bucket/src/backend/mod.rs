@@ -3,11 +3,13 @@
 //! Owns: [`Backend`] and its answers. [`Memory`] keeps a bucket in memory; `S3` speaks to a server.
 //! [`conformance`] returns whether another implementation does what is asked of it.
 
+mod body;
 pub mod conformance;
 mod faulty;
 mod memory;
 mod s3;
 
+pub use body::Body;
 pub use faulty::{Faults, Faulty};
 pub use memory::Memory;
 pub use s3::{Quoting, S3};
@@ -33,7 +35,7 @@ impl fmt::Display for Tag {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The bytes asked for.
-    pub bytes: Bytes,
+    pub bytes: Body,
     /// How many there are in all.
     pub len: u64,
     /// Which content it is.

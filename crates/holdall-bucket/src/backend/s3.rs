@@ -4,12 +4,13 @@
 //! writes are sent once, whatever becomes of them; all else is tried again. Keys go to the server as
 //! they are, byte by byte. Tags are kept without quotes, and quoted again as the server needs it.
 
-use super::{Backend, Features, Found, Got, Listed, Page, Put, Tag};
+use super::{Backend, Body, Features, Found, Got, Listed, Page, Put, Tag};
 use crate::access::Access;
 use crate::address::{Address, Tries};
 use crate::refusal::{for_good, names_bucket, refused, told};
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::TryStreamExt;
 use holdall::{Error, Result};
 use object_store::aws::AmazonS3;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
@@ -178,7 +179,8 @@ async fn read(got: GetResult) -> object_store::Result<Found> {
     let date = got.meta.last_modified.timestamp_millis();
     let tag = got.meta.e_tag.as_deref().map(bare);
     let tag = tag.ok_or_else(|| broken("the answer has no ETag".into()))?;
-    let bytes = got.bytes().await?;
+    let parts: Vec<Bytes> = got.into_stream().try_collect().await?;
+    let bytes = Body::from(parts);
     if bytes.len() as u64 != asked {
         return Err(broken(format!("{} bytes came, {asked} were asked for", bytes.len())));
     }

@@ -69,7 +69,7 @@ impl Cycle {
 async fn read(store: &Inner) -> Result<Option<(Tag, Stored, u64)>> {
     match store.backend.get(keys::CYCLE, None, None).await? {
         Got::Found(found) => {
-            let stored: Stored = serde_json::from_slice(&found.bytes)
+            let stored: Stored = serde_json::from_slice(&found.bytes.whole())
                 .map_err(|e| Error::corrupt(keys::CYCLE, format!("no number of a cycle: {e}")))?;
             if Id::parse(&stored.nonce).is_none() {
                 return Err(Error::corrupt(keys::CYCLE, "no nonce"));

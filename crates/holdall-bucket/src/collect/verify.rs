@@ -174,7 +174,7 @@ async fn read_blob(store: &Inner, blob: BlobRef, kind: BlobKind) -> Result<()> {
                 let detail = format!("{} bytes, {} are said", found.len, stored_len(blob.len));
                 return Err(Error::corrupt(format!("blob {}", blob.id), detail));
             }
-            decode_stored(blob.id, kind, &found.bytes).map(drop)
+            decode_stored(blob.id, kind, &found.bytes.whole()).map(drop)
         }
         _ => Err(crate::store::missing_blob(blob.id)),
     }

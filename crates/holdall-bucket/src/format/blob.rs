@@ -3,6 +3,7 @@
 //! The checksum of a unit also covers which blob and which unit it is, so any range is verified by
 //! the bytes of one request: byte x of the payload lies at `40 + x + 4 * (x / 16384)`.
 
+use super::rest::Rest;
 use super::{BlobId, BlobRef, Id, damaged};
 use bytes::Bytes;
 use holdall::Result;
@@ -54,17 +55,17 @@ pub fn encode_blob(id: BlobId, kind: BlobKind, payload: &[u8]) -> Bytes {
     out.extend(header);
     for (unit, bytes) in payload.chunks(UNIT as usize).enumerate() {
         out.extend_from_slice(bytes);
-        out.extend(unit_sum(id, unit as u64, bytes).to_le_bytes());
+        out.extend(unit_sum(id, unit as u64, &[bytes]).to_le_bytes());
     }
     out.into()
 }
 
-fn unit_sum(id: BlobId, unit: u64, bytes: &[u8]) -> u32 {
+fn unit_sum(id: BlobId, unit: u64, bytes: &[&[u8]]) -> u32 {
     let mut place = [0; Id::BYTES + 12];
     place[..Id::BYTES].copy_from_slice(&id.operation.0);
     put_u32(&mut place, Id::BYTES, id.number);
     put_u64(&mut place, Id::BYTES + 4, unit);
-    crc_of(&[&place, bytes])
+    crc_of(&[&[&place[..]], bytes].concat())
 }
 
 /// A stretch of a blob that one request reads: whole units.
@@ -111,7 +112,7 @@ impl Stretch {
     pub fn verify(&self, stored: &[u8]) -> Result<Vec<u8>> {
         let payload = self.payload();
         let mut out = Vec::with_capacity(stored.len());
-        self.append(stored, payload, &mut out)?;
+        self.append(&[stored], payload, &mut out)?;
         Ok(out)
     }
 
@@ -121,61 +122,33 @@ impl Stretch {
     /// # Errors
     /// [`holdall::Error::Corrupt`] if what the server gave is of another length, or a checksum is
     /// wrong.
-    pub fn append(&self, stored: &[u8], range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        self.check_length(stored)?;
-        for unit in range.start / UNIT..range.end.div_ceil(UNIT) {
-            out.extend_from_slice(&stored[self.verified(stored, unit, &range)?]);
+    pub fn append<P: AsRef<[u8]>>(
+        &self,
+        stored: &[P],
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (asked, place) = (self.stored(), || format!("blob {}", self.blob.id));
+        let len: u64 = stored.iter().map(|part| part.as_ref().len() as u64).sum();
+        if len != asked.end - asked.start {
+            return Err(damaged(&place(), format!("{len} bytes at {asked:?}")));
+        }
+        let (first, mut rest) = (range.start / UNIT, Rest::of(stored));
+        rest.take(((first - self.first) * (UNIT + SUM)) as usize);
+        for unit in first..range.end.div_ceil(UNIT) {
+            let start = unit * UNIT;
+            let holds = (self.blob.len - start).min(UNIT);
+            let (bytes, sum) = (rest.take(holds as usize), rest.take(SUM as usize).concat());
+            if unit_sum(self.blob.id, unit, &bytes) != u32_at(&sum, 0) {
+                return Err(damaged(&place(), format!("unit {unit} has a wrong checksum")));
+            }
+            let wanted = range.start.max(start) - start..range.end.min(start + holds) - start;
+            let mut bytes = Rest::of(&bytes);
+            bytes.take(wanted.start as usize);
+            let wanted = bytes.take((wanted.end - wanted.start) as usize);
+            wanted.into_iter().for_each(|part| out.extend_from_slice(part));
         }
         Ok(())
-    }
-
-    /// The payload bytes `range`, as [`Stretch::append`] gives them; where nobody else holds what the
-    /// server gave, they are moved together in its place.
-    ///
-    /// # Errors
-    /// As [`Stretch::append`].
-    pub fn unpack(&self, stored: Bytes, range: Range<u64>) -> Result<Bytes> {
-        let mut own = match stored.try_into_mut() {
-            Ok(own) => own,
-            Err(shared) => {
-                let mut out = Vec::with_capacity((range.end - range.start) as usize);
-                self.append(&shared, range, &mut out)?;
-                return Ok(out.into());
-            }
-        };
-        self.check_length(&own)?;
-        let mut at = 0;
-        for unit in range.start / UNIT..range.end.div_ceil(UNIT) {
-            let bytes = self.verified(&own, unit, &range)?;
-            let len = bytes.len();
-            own.copy_within(bytes, at);
-            at += len;
-        }
-        own.truncate(at);
-        Ok(own.freeze())
-    }
-
-    fn check_length(&self, stored: &[u8]) -> Result<()> {
-        let asked = self.stored();
-        if stored.len() as u64 == asked.end - asked.start {
-            return Ok(());
-        }
-        let detail = format!("{} bytes at {asked:?}", stored.len());
-        Err(damaged(&format!("blob {}", self.blob.id), detail))
-    }
-
-    /// Where the payload bytes of a unit that lie in `range` are, after a look at its checksum.
-    fn verified(&self, stored: &[u8], unit: u64, range: &Range<u64>) -> Result<Range<usize>> {
-        let start = ((unit - self.first) * (UNIT + SUM)) as usize;
-        let end = stored.len().min(start + (UNIT + SUM) as usize) - SUM as usize;
-        if unit_sum(self.blob.id, unit, &stored[start..end]) != u32_at(stored, end) {
-            let place = format!("blob {}", self.blob.id);
-            return Err(damaged(&place, format!("unit {unit} has a wrong checksum")));
-        }
-        let first = unit * UNIT;
-        let from = range.start.max(first) - first;
-        let until = range.end.min(first + UNIT) - first;
-        Ok(start + from as usize..start + until as usize)
     }
 }
 

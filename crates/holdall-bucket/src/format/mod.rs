@@ -12,6 +12,7 @@ pub mod keys;
 mod node;
 mod part;
 mod record;
+mod rest;
 mod slices;
 #[cfg(test)]
 mod tests;

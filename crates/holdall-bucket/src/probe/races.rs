@@ -56,7 +56,7 @@ impl Run<'_> {
         let puts = texts.iter().map(|text| self.backend.put_if(key, tag, text.clone()));
         let puts = join_all(puts).await.into_iter().collect::<Result<Vec<Put>>>()?;
         let found = self.all_read(key).await?;
-        let of = |found: &Option<Found>| found.as_ref().map(|found| found.bytes.clone());
+        let of = |found: &Option<Found>| found.as_ref().map(|found| found.bytes.whole());
         let (before, now) = (of(&before), of(&found));
         let done = won(&texts, &puts);
         require(done.len() <= 1, format!("{} of {AT_ONCE} win that write at once", done.len()))?;

@@ -6,8 +6,8 @@
 use super::inner::{Inner, TOGETHER};
 use super::missing::missing_blob;
 use super::read::Object;
+use crate::backend::Body;
 use crate::format::{BlobRef, Stretch};
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::FuturesOrdered;
 use futures::{FutureExt, StreamExt};
@@ -41,7 +41,7 @@ pub(crate) enum Given {
     /// So many zeros.
     Zeros(u64),
     /// These payload bytes of what a server gave, which is not verified yet.
-    Stored { stretch: Stretch, stored: Bytes, range: Range<u64> },
+    Stored { stretch: Stretch, stored: Body, range: Range<u64> },
 }
 
 impl Given {
@@ -55,7 +55,7 @@ impl Given {
             Self::Zeros(len) => out.resize(out.len() + len as usize, 0),
             Self::Stored { stretch, stored, range } => {
                 out.reserve((range.end - range.start) as usize);
-                stretch.append(&stored, range, out)?;
+                stretch.append(stored.parts(), range, out)?;
             }
         }
         Ok(())
@@ -82,7 +82,7 @@ struct Request {
 #[derive(Debug)]
 struct Answer {
     request: Request,
-    stored: Bytes,
+    stored: Body,
 }
 
 /// What was planned of a range, and what of it is under way.

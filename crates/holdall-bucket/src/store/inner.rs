@@ -6,9 +6,8 @@ use super::cache::Cache;
 use super::current::{Current, Target};
 use super::environment::Environment;
 use super::missing::missing_blob;
-use crate::backend::{Backend, Got, Tag};
+use crate::backend::{Backend, Body, Got, Tag};
 use crate::format::{BlobId, BlobKind, BlobRef, Head, Id, Intent, Record, Sizes, Stretch, keys};
-use bytes::Bytes;
 use holdall::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +68,7 @@ impl Inner {
                 Error::corrupt(&*target.key, "the server says that it is unchanged")
             }),
             Got::Found(found) => {
-                let record = Record::decode(&found.bytes, &target.shown())?;
+                let record = Record::decode(&found.bytes.whole(), &target.shown())?;
                 if record.collection != target.collection || record.name != target.name {
                     let detail = format!("its record is of {:?}", record.name);
                     return Err(Error::corrupt(target.shown(), detail));
@@ -86,7 +85,7 @@ impl Inner {
     pub(crate) async fn intent(&self, operation: Id) -> Result<Option<(Tag, Intent)>> {
         let key = keys::intent(operation);
         match self.backend.get(&key, None, None).await? {
-            Got::Found(found) => Ok(Some((found.tag, Intent::decode(&found.bytes, &key)?))),
+            Got::Found(found) => Ok(Some((found.tag, Intent::decode(&found.bytes.whole(), &key)?))),
             _ => Ok(None),
         }
     }
@@ -104,7 +103,7 @@ impl Inner {
     }
 
     /// A stretch of a blob as it is stored, not verified yet; `None` if there is no such blob.
-    pub(crate) async fn read_stretch(&self, stretch: Stretch) -> Result<Option<Bytes>> {
+    pub(crate) async fn read_stretch(&self, stretch: Stretch) -> Result<Option<Body>> {
         let key = keys::blob(stretch.blob().id);
         match self.backend.get(&key, Some(stretch.stored()), None).await? {
             Got::Found(found) => Ok(Some(found.bytes)),
@@ -115,7 +114,9 @@ impl Inner {
     /// The payload of a whole blob of this kind; `None` if there is none.
     pub(crate) async fn read_whole(&self, id: BlobId, kind: BlobKind) -> Result<Option<Vec<u8>>> {
         match self.backend.get(&keys::blob(id), None, None).await? {
-            Got::Found(found) => crate::format::decode_stored(id, kind, &found.bytes).map(Some),
+            Got::Found(found) => {
+                crate::format::decode_stored(id, kind, &found.bytes.whole()).map(Some)
+            }
             _ => Ok(None),
         }
     }

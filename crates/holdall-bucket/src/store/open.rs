@@ -107,7 +107,7 @@ async fn read_head(backend: &dyn Backend, name: &str) -> Result<Option<Head>> {
             let detail = format!("its head has {} bytes", found.len);
             Err(Error::NotAStore { path: name.into(), detail })
         }
-        Got::Found(found) => Head::decode(&found.bytes, name).map(Some),
+        Got::Found(found) => Head::decode(&found.bytes.whole(), name).map(Some),
         _ => Ok(None),
     }
 }

@@ -209,22 +209,12 @@ impl Pieces {
     /// As [`Object::read`].
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let mut out = Vec::new();
-        let mut piece = Bytes::new();
         while out.len() < PIECE {
-            match self.object.go_on(&mut self.ahead).await? {
-                Some(Given::Stored { stretch, stored, range })
-                    if out.is_empty() && range.end - range.start >= PIECE as u64 =>
-                {
-                    piece = stretch.unpack(stored, range)?;
-                    break;
-                }
-                Some(given) => given.append(&self.object, &mut out)?,
-                None => break,
-            }
+            let Some(given) = self.object.go_on(&mut self.ahead).await? else { break };
+            given.append(&self.object, &mut out)?;
         }
-        let piece = if out.is_empty() { piece } else { out.into() };
-        self.left = self.left.saturating_sub(piece.len() as u64);
-        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+        self.left = self.left.saturating_sub(out.len() as u64);
+        Ok((!out.is_empty()).then(|| out.into()))
     }
 
     /// The same as a stream, which ends after an error.

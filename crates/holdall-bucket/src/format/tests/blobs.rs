@@ -172,29 +172,26 @@ proptest! {
 }
 
 #[test]
-fn what_is_unpacked_in_place_is_what_is_copied() {
+fn a_stretch_that_came_in_parts_is_read_as_one() {
     let bytes = payload(3 * UNIT + 9);
     let stored = encode_blob(ID, BlobKind::Segment, &bytes);
     let blob = BlobRef { id: ID, len: bytes.len() as u64 };
-    for range in [
-        0..bytes.len() as u64,
-        0..1,
-        UNIT - 1..UNIT + 1,
-        UNIT..2 * UNIT,
-        3 * UNIT + 1..3 * UNIT + 9,
-    ] {
+    let end = bytes.len() as u64;
+    for range in [0..end, 0..1, UNIT - 1..UNIT + 1, UNIT..2 * UNIT, 3 * UNIT + 1..end] {
         let stretch = Stretch::around(blob, range.clone());
         let place = stretch.stored();
-        let part = &stored[place.start as usize..place.end as usize];
+        let came = &stored[place.start as usize..place.end as usize];
         let want = &bytes[range.start as usize..range.end as usize];
-        let alone = bytes::Bytes::from(part.to_vec());
-        let shared = alone.clone();
-        assert_eq!(stretch.unpack(shared.clone(), range.clone()).unwrap(), want);
-        drop((alone, shared));
-        assert_eq!(stretch.unpack(part.to_vec().into(), range.clone()).unwrap(), want);
-        let mut flipped = part.to_vec();
-        flipped[0] ^= 1;
-        assert!(stretch.unpack(flipped.into(), range.clone()).is_err(), "{range:?}");
-        assert!(stretch.unpack(part[1..].to_vec().into(), range).is_err());
+        for size in [1, 3, 4, 1000, UNIT as usize, UNIT as usize + 4, 40_000, 100_000] {
+            let mut parts: Vec<Vec<u8>> = came.chunks(size).map(<[u8]>::to_vec).collect();
+            parts.insert(parts.len() / 2, Vec::new());
+            let mut out = vec![9];
+            stretch.append(&parts, range.clone(), &mut out).unwrap();
+            assert_eq!(out[1..], *want, "{range:?} in parts of {size}");
+            parts[0][0] ^= 1;
+            assert!(stretch.append(&parts, range.clone(), &mut out).is_err(), "{range:?}");
+            parts[0].remove(0);
+            assert!(stretch.append(&parts, range.clone(), &mut out).is_err(), "{range:?}");
+        }
     }
 }
