@@ -45,7 +45,7 @@ impl Checker {
         now: u64,
     ) -> Result<(), String> {
         let stored = &keys[key].bytes;
-        let record = Record::decode(stored, key).map_err(|e| format!("{key}: {e}"))?;
+        let record = Record::decode(&stored.whole(), key).map_err(|e| format!("{key}: {e}"))?;
         let mut named = BTreeSet::new();
         let content = content(keys, &record, &mut named)
             .map_err(|what| format!("{key}, written by {:?}: {what}", record.operation))?;
@@ -146,7 +146,7 @@ fn content(
 
 fn payload(keys: &BTreeMap<String, Found>, id: BlobId, kind: BlobKind) -> Result<Vec<u8>, String> {
     let found = keys.get(&keys::blob(id)).ok_or(format!("names {id}, which is not there"))?;
-    decode_stored(id, kind, &found.bytes).map_err(|e| e.to_string())
+    decode_stored(id, kind, &found.bytes.whole()).map_err(|e| e.to_string())
 }
 
 /// What a record says, for traces.

@@ -123,7 +123,7 @@ impl World {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
         let len = bytes.len() as u64;
-        Found { bytes, len, tag: Tag(format!("{hash:016x}")), date: self.millis() }
+        Found { bytes: bytes.into(), len, tag: Tag(format!("{hash:016x}")), date: self.millis() }
     }
 
     fn send(&mut self, task: usize, request: Request) -> oneshot::Receiver<Answer> {
@@ -255,7 +255,7 @@ impl World {
     fn is_open(&self, blob: &str) -> bool {
         let intent = keys::parse_blob(blob).map(|id| keys::intent(id.operation));
         let found = intent.and_then(|key| self.keys.get(&key));
-        let intent = found.map(|found| Intent::decode(&found.bytes, blob));
+        let intent = found.map(|found| Intent::decode(&found.bytes.whole(), blob));
         matches!(intent, Some(Ok(Intent { state: IntentState::Open, .. })))
     }
 
@@ -315,8 +315,8 @@ fn read(found: Option<&Found>, range: Option<Range<u64>>, unless: Option<&Tag>) 
         return Got::Same;
     }
     let range = range.unwrap_or(0..found.len);
-    let bytes = found.bytes.slice(range.start as usize..range.end as usize);
-    Got::Found(Found { bytes, ..found.clone() })
+    let bytes = found.bytes.whole().slice(range.start as usize..range.end as usize);
+    Got::Found(Found { bytes: bytes.into(), ..found.clone() })
 }
 
 fn list(
