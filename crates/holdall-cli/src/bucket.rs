@@ -55,6 +55,19 @@ impl Reach {
         }
     }
 
+    /// The same, but for what is given.
+    pub fn with(&self, other: [Option<String>; 4]) -> Self {
+        let [endpoint, region, profile, remote] = other;
+        let has_keys = profile.is_some() || remote.is_some();
+        let unless = |own: &Option<String>| own.clone().filter(|_| !has_keys);
+        Self {
+            endpoint: endpoint.or_else(|| unless(&self.endpoint)),
+            region: region.or_else(|| unless(&self.region)),
+            profile: profile.or_else(|| unless(&self.profile)),
+            remote: remote.or_else(|| unless(&self.remote)),
+        }
+    }
+
     /// Opens the store of objects at `path`, which [`is_in_bucket`].
     pub fn store(&self, path: &Path) -> Outcome<BucketStore> {
         let place = address(path)?;

@@ -13,6 +13,7 @@ mod bucket;
 mod bucket_admin;
 mod bucket_changes;
 mod checkpoint;
+mod copy;
 mod cp;
 mod create;
 mod defrag;
@@ -81,6 +82,7 @@ enum Command {
     Rm(rm::Args),
     Mv(mv::Args),
     Cp(cp::Args),
+    Copy(copy::Args),
     Insert(edit::Insert),
     DeleteRange(edit::DeleteRange),
     Replace(edit::Replace),
@@ -152,6 +154,7 @@ fn run(command: &Command) -> Outcome {
         Command::Rm(args) => rm::run(args),
         Command::Mv(args) => mv::run(args),
         Command::Cp(args) => cp::run(args),
+        Command::Copy(args) => copy::run(args),
         Command::Insert(args) => edit::insert(args),
         Command::DeleteRange(args) => edit::delete_range(args),
         Command::Replace(args) => edit::replace(args),

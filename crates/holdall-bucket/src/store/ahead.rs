@@ -4,8 +4,8 @@
 //! the requests of the next window begin before the last of this one are read.
 
 use super::inner::{Inner, TOGETHER};
+use super::layout::{Layout, Part};
 use super::missing::missing_blob;
-use super::read::Object;
 use crate::backend::Body;
 use crate::format::{BlobRef, Stretch};
 use futures::future::BoxFuture;
@@ -22,23 +22,12 @@ const WASTE: u64 = 4;
 /// Most zeros given at once.
 const ZEROS: u64 = 1 << 20;
 
-/// What comes next of an object.
-#[derive(Debug, Clone)]
-pub(crate) enum Part {
-    /// Bytes of its record.
-    Embedded(Range<usize>),
-    /// Zeros that are stored nowhere.
-    Zeros(u64),
-    /// Payload bytes of a blob.
-    Of(BlobRef, Range<u64>),
-}
-
 /// What was read of a part.
 #[derive(Debug)]
 pub(crate) enum Given {
     /// As [`Part::Embedded`].
     Embedded(Range<usize>),
-    /// So many zeros.
+    /// Zeros, their number.
     Zeros(u64),
     /// These payload bytes of what a server gave, which is not verified yet.
     Stored { stretch: Stretch, stored: Body, range: Range<u64> },
@@ -49,9 +38,9 @@ impl Given {
     ///
     /// # Errors
     /// [`Error::Corrupt`](holdall::Error::Corrupt).
-    pub(crate) fn append(self, object: &Object, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn append(self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
         match self {
-            Self::Embedded(range) => out.extend_from_slice(object.embedded(range)?),
+            Self::Embedded(range) => out.extend_from_slice(layout.embedded(range)?),
             Self::Zeros(len) => out.resize(out.len() + len as usize, 0),
             Self::Stored { stretch, stored, range } => {
                 out.reserve((range.end - range.start) as usize);
@@ -118,9 +107,9 @@ impl Ahead {
     /// What comes next; `None` at the end.
     ///
     /// # Errors
-    /// Those of [`Object::read`], but for what a missing blob means.
-    pub(crate) async fn next(&mut self, object: &mut Object) -> Result<Option<Given>> {
-        self.begin(object).await?;
+    /// Those of [`Object::read`](super::Object::read), but for what a missing blob means.
+    pub(crate) async fn next(&mut self, layout: &mut Layout) -> Result<Option<Given>> {
+        self.begin(layout).await?;
         Ok(match self.parts.pop_front() {
             None => None,
             Some(Planned::Embedded(range)) => Some(Given::Embedded(range)),
@@ -132,7 +121,7 @@ impl Ahead {
                 Some(Given::Zeros(now))
             }
             Some(Planned::Of { request, range }) => {
-                let mut answer = self.answer(object, request).await?;
+                let mut answer = self.answer(layout, request).await?;
                 let (stretch, stored) = (answer.request.stretch, answer.stored.clone());
                 answer.request.parts -= 1;
                 if answer.request.parts > 0 {
@@ -143,30 +132,30 @@ impl Ahead {
         })
     }
 
-    async fn answer(&mut self, object: &mut Object, request: u64) -> Result<Answer> {
+    async fn answer(&mut self, layout: &mut Layout, request: u64) -> Result<Answer> {
         loop {
             if let Some(answer) = self.answers.remove(&request) {
                 return Ok(answer);
             }
             let Some(answer) = self.under_way.next().await else {
-                return Err(object.damaged("a part of it was asked for twice"));
+                return Err(layout.damaged("a part of it was asked for twice"));
             };
             let answer = answer?;
             self.answers.insert(answer.request.number, answer);
-            self.begin(object).await?;
+            self.begin(layout).await?;
         }
     }
 
     /// Plans and sends requests, until enough are under way.
-    async fn begin(&mut self, object: &mut Object) -> Result<()> {
+    async fn begin(&mut self, layout: &mut Layout) -> Result<()> {
         while self.under_way.len() < TOGETHER {
             if let Some(request) = self.requests.pop_front() {
-                self.under_way.push_back(fetch(object.store().clone(), request));
+                self.under_way.push_back(fetch(layout.store.clone(), request));
             } else if !self.rest.is_empty() && self.answers.len() < TOGETHER {
-                let window = object.store().sizes().segment * TOGETHER as u64;
+                let window = layout.store.sizes().segment * TOGETHER as u64;
                 let end = self.rest.end.min(self.rest.start.saturating_add(window));
                 let window = self.rest.start..end;
-                let parts = object.parts(window).await?;
+                let parts = layout.parts(window).await?;
                 self.plan(parts);
                 self.rest.start = end;
             } else {

@@ -3,17 +3,16 @@
 //! Owns: [`Object`], [`Pieces`]. A version's blobs stay for the grace at least after it was replaced. Who reads
 //! longer finds one missing: then the object was changed, or it is damaged, and its record tells which.
 
-use super::ahead::{Ahead, Given, Part};
+use super::ahead::{Ahead, Given};
 use super::current::{Current, Target};
 use super::inner::Inner;
+use super::layout::Layout;
 use super::missing::is_missing;
-use super::tree::{AtHand, fetch_nodes};
 use super::version::ObjectVersion;
-use crate::format::{Blobs, EMBEDDED, Record, alias_of, byte_of};
+use crate::format::Record;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use holdall::{Attributes, Error, Result};
-use holdall_core::segment_tree::{Located, Node, NodeRead, NodeRef, slices};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -55,27 +54,22 @@ impl ObjectInfo {
 /// One version of an object.
 #[derive(Debug, Clone)]
 pub struct Object {
-    store: Arc<Inner>,
-    target: Target,
-    current: Current,
-    blobs: Blobs,
-    at_hand: AtHand,
+    layout: Layout,
 }
 
 impl Object {
     pub(crate) fn new(store: Arc<Inner>, target: Target, current: Current) -> Self {
-        let blobs = current.record.blobs.clone();
-        Self { store, target, current, blobs, at_hand: AtHand::new() }
+        Self { layout: Layout::new(store, target, current) }
     }
 
     /// What is known of it.
     pub fn info(&self) -> ObjectInfo {
-        ObjectInfo::of(&self.current.record)
+        ObjectInfo::of(&self.layout.current.record)
     }
 
     /// Its size in bytes.
     pub fn size(&self) -> u64 {
-        self.current.record.tree.size
+        self.layout.current.record.tree.size
     }
 
     /// The bytes `range`, cut to the object's size. Cost: a request for each blob they lie in, and one
@@ -89,7 +83,7 @@ impl Object {
         let mut out = self.room(range.end - range.start)?;
         let mut ahead = Ahead::new(range);
         while let Some(given) = self.go_on(&mut ahead).await? {
-            given.append(self, &mut out)?;
+            given.append(&self.layout, &mut out)?;
         }
         Ok(out.into())
     }
@@ -107,7 +101,7 @@ impl Object {
     }
 
     async fn go_on(&mut self, ahead: &mut Ahead) -> Result<Option<Given>> {
-        match ahead.next(self).await {
+        match ahead.next(&mut self.layout).await {
             Err(e) if is_missing(&e) => Err(self.missing(e).await),
             other => other,
         }
@@ -119,7 +113,7 @@ impl Object {
         let mut room = Vec::new();
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         room.try_reserve_exact(len).map_err(|_| {
-            let shown = self.target.shown();
+            let shown = self.layout.target.shown();
             Error::Invalid(format!("{len} bytes of {shown} are more than memory; read it in parts"))
         })?;
         Ok(room)
@@ -127,65 +121,16 @@ impl Object {
 
     /// The error that a missing blob means.
     async fn missing(&self, missing: Error) -> Error {
-        match self.store.read(&self.target).await {
-            Ok(Some(now)) if now.tag == self.current.tag => missing,
+        match self.layout.store.read(&self.layout.target).await {
+            Ok(Some(now)) if now.tag == self.layout.current.tag => missing,
             Ok(now) => {
                 let since = now.and_then(|now| now.written).unwrap_or(0);
-                let age = self.store.environment.now().saturating_sub(Duration::from_secs(since));
+                let age =
+                    self.layout.store.environment.now().saturating_sub(Duration::from_secs(since));
                 Error::SnapshotTooOld { age }
             }
             Err(e) => e,
         }
-    }
-
-    /// What the bytes `window` are made of, in order. Nodes that lead to them are fetched.
-    pub(super) async fn parts(&mut self, window: Range<u64>) -> Result<Vec<Part>> {
-        let tree = &self.current.record.tree;
-        let ranges = std::slice::from_ref(&window);
-        fetch_nodes(&self.store, tree, &mut self.blobs, &mut self.at_hand, ranges).await?;
-        let (mut parts, mut at) = (Vec::new(), window.start);
-        for located in slices(&Known(&self.at_hand), tree, window.clone()) {
-            let Located { slice, start } = located?;
-            let (from, end) = (window.start.max(start), (start + slice.len).min(window.end));
-            if from > at {
-                parts.push(Part::Zeros(from - at));
-            }
-            at = end;
-            if !slice.is_run() {
-                parts.push(Part::Zeros(end - from));
-                continue;
-            }
-            let byte = byte_of(slice.reference) + (from - start);
-            let range = byte..byte + (end - from);
-            let alias = alias_of(slice.reference);
-            if alias == EMBEDDED {
-                parts.push(Part::Embedded(range.start as usize..range.end as usize));
-                continue;
-            }
-            let blob = self.blobs.get(alias);
-            let blob = blob.ok_or_else(|| self.damaged("a slice names no blob"))?;
-            if range.end > blob.len {
-                return Err(self.damaged("a slice is not in its blob"));
-            }
-            parts.push(Part::Of(blob, range));
-        }
-        if at < window.end {
-            parts.push(Part::Zeros(window.end - at));
-        }
-        Ok(parts)
-    }
-
-    pub(super) fn embedded(&self, range: Range<usize>) -> Result<&[u8]> {
-        let bytes = self.current.record.embedded.get(range);
-        bytes.ok_or_else(|| self.damaged("a slice is not in its record"))
-    }
-
-    pub(super) fn store(&self) -> &Arc<Inner> {
-        &self.store
-    }
-
-    pub(super) fn damaged(&self, detail: &str) -> Error {
-        Error::corrupt(self.target.shown(), detail)
     }
 }
 
@@ -211,7 +156,7 @@ impl Pieces {
         let mut out = Vec::new();
         while out.len() < PIECE {
             let Some(given) = self.object.go_on(&mut self.ahead).await? else { break };
-            given.append(&self.object, &mut out)?;
+            given.append(&self.object.layout, &mut out)?;
         }
         self.left = self.left.saturating_sub(out.len() as u64);
         Ok((!out.is_empty()).then(|| out.into()))
@@ -222,23 +167,5 @@ impl Pieces {
         let next =
             |mut pieces: Self| async move { Ok(pieces.next().await?.map(|piece| (piece, pieces))) };
         Box::pin(futures::stream::try_unfold(self, next))
-    }
-}
-
-/// Nodes at hand, as core's tree reads them.
-pub(crate) struct Known<'a>(pub(crate) &'a AtHand);
-
-impl NodeRead for Known<'_> {
-    fn read_node(&self, node: NodeRef, _level: u8) -> Result<Node> {
-        let found = self.0.get(&node).cloned();
-        found.ok_or_else(|| Error::corrupt("a tree", format!("node {node} is not at hand")))
-    }
-
-    fn leaf_fanout(&self) -> usize {
-        crate::format::MAX_FANOUT
-    }
-
-    fn inner_fanout(&self) -> usize {
-        crate::format::MAX_FANOUT
     }
 }

@@ -8,6 +8,7 @@ mod buckets;
 mod changes;
 mod closed;
 mod collisions;
+mod copy;
 mod demo;
 mod disks;
 mod docs;
