@@ -184,7 +184,7 @@ fn a_stretch_that_came_in_parts_is_read_as_one() {
         let want = &bytes[range.start as usize..range.end as usize];
         for size in [1, 3, 4, 1000, UNIT as usize, UNIT as usize + 4, 40_000, 100_000] {
             let mut parts: Vec<Vec<u8>> = came.chunks(size).map(<[u8]>::to_vec).collect();
-            parts.insert(parts.len() / 2, Vec::new());
+            parts.insert(parts.len().div_ceil(2), Vec::new());
             let mut out = vec![9];
             stretch.append(&parts, range.clone(), &mut out).unwrap();
             assert_eq!(out[1..], *want, "{range:?} in parts of {size}");
