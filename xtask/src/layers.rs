@@ -76,7 +76,7 @@ const CRATES: [(&str, &[&str]); 17] = [
         ],
     ),
     ("laboratory/instrument", &[]),
-    ("laboratory/workloads", &["holdall", "holdall-instrument"]),
+    ("laboratory/workloads", &["holdall", "holdall-bucket", "holdall-instrument"]),
     ("laboratory/peers", &["holdall-bench"]),
     (
         "laboratory/papers",

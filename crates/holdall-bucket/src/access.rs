@@ -7,6 +7,7 @@ use holdall::{Error, Result};
 use ini::{Ini, Properties};
 use object_store::ClientOptions;
 use object_store::aws::AmazonS3Builder;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What there is to reach a bucket beside its name. Empty: all comes from the environment, and from
@@ -21,6 +22,25 @@ pub struct Access {
     pub profile: Option<String>,
     /// A remote in the configuration of rclone, instead.
     pub remote: Option<String>,
+    /// Keys that the program has itself; they come before all others.
+    pub keys: Option<Keys>,
+}
+
+/// Keys of a program's own. The secret does not show in debug output.
+#[derive(Clone)]
+pub struct Keys {
+    /// The access key's id.
+    pub id: String,
+    /// Its secret.
+    pub secret: String,
+    /// The token of keys that end.
+    pub token: Option<String>,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 /// What was found.
@@ -77,6 +97,9 @@ impl Access {
             if own.is_some() {
                 found.clone_from(own);
             }
+        }
+        if let Some(Keys { id, secret, token }) = self.keys.clone() {
+            found.keys = Some((id, secret, token));
         }
         if let Some(endpoint) = &mut found.endpoint
             && !endpoint.contains("://")

@@ -54,7 +54,7 @@ mod probe;
 mod refusal;
 pub mod store;
 
-pub use access::Access;
+pub use access::{Access, Keys};
 pub use backups::{
     BackedUp, Base, Bucket, Event, Follow, Followed, Keep, Listed, Pruned, Settings, Which, follow,
     is_bucket,

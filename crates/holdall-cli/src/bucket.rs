@@ -52,6 +52,7 @@ impl Reach {
             region: self.region.clone(),
             profile: self.profile.clone(),
             remote: self.remote.clone(),
+            ..Access::default()
         }
     }
 

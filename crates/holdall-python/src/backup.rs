@@ -19,7 +19,7 @@ type Reach = (Option<String>, Option<String>, Option<String>, Option<String>);
 fn place(path: &Path, reach: &Reach) -> Outcome<Option<Arc<Bucket>>> {
     let Some(text) = path.to_str().filter(|text| is_bucket(text)) else { return Ok(None) };
     let (endpoint, region, profile, remote) = reach.clone();
-    Ok(Some(Arc::new(Bucket::open(text, &Access { endpoint, region, profile, remote })?)))
+    Ok(Some(Arc::new(Bucket::open(text, &Access { endpoint, region, profile, remote, ..Access::default() })?)))
 }
 
 fn told(watcher: &mut Watcher, at: Progress) -> ControlFlow<()> {

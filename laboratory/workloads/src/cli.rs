@@ -4,6 +4,7 @@
 //! two hidden commands that this program runs of itself.
 
 use crate::age::{self, Age};
+use crate::bucket::Buckets;
 use crate::cost::{self, Instructions};
 use crate::edits::Edits;
 use crate::gate::{self, GateArgs};
@@ -62,6 +63,8 @@ pub enum Command {
     Instructions(Select),
     /// S3 servers: Holdall's, MinIO, versitygw, a bare handler
     S3(S3Args),
+    /// A store in a bucket, the S3 client alone, file systems over buckets; needs --versitygw
+    Bucket(ScriptArgs),
     /// WebDAV servers: Holdall's, Apache mod_dav, rclone
     Webdav(ScriptArgs),
     /// The Python package beside py-lmdb, sqlite3, h5py, zarr's stores, archives, files
@@ -143,7 +146,7 @@ pub struct S3Args {
     phases: Vec<Phase>,
 }
 
-/// Options of comparisons by a script.
+/// Options of comparisons of programs.
 #[derive(Debug, Clone, Args)]
 pub struct ScriptArgs {
     #[command(flatten)]
@@ -275,6 +278,7 @@ fn named<'a>(id: &str, makers: &'a [&'a dyn Maker], own: &Own) -> Result<Box<dyn
         "memory" => Box::new(Memory { gb: *gb }),
         "scale" => Box::new(scale.clone()),
         "instructions" => Box::new(Instructions),
+        "bucket" => Box::new(Buckets { programs: programs.clone() }),
         "webdav" => Box::new(Script { what: &WEBDAV, programs: programs.clone() }),
         "python" => Box::new(Script { what: &PYTHON, programs: programs.clone() }),
         _ => bail!("no comparison {id:?}"),
@@ -291,7 +295,7 @@ fn own(command: &Command) -> Result<Own> {
         Command::S3(args) => {
             Own { programs: args.programs.found()?, sizes: args.sizes.clone(), ..none() }
         }
-        Command::Webdav(args) | Command::Python(args) => {
+        Command::Bucket(args) | Command::Webdav(args) | Command::Python(args) => {
             Own { programs: args.programs.found()?, ..none() }
         }
         _ => none(),
@@ -322,6 +326,7 @@ fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
             let wanted = |p: &Phase| args.phases.is_empty() || args.phases.contains(p);
             (Phase::ALL.into_iter().filter(wanted).map(Phase::id).collect(), &args.select)
         }
+        Command::Bucket(args) => (vec!["bucket"], &args.select),
         Command::Webdav(args) => (vec!["webdav"], &args.select),
         Command::Python(args) => (vec!["python"], &args.select),
         Command::All(s) => ([stores(), vec!["edits", "import", "instructions"]].concat(), s),

@@ -8,6 +8,7 @@
 
 mod age;
 pub mod bare;
+mod bucket;
 mod cli;
 mod cost;
 pub mod data;

@@ -59,6 +59,15 @@ pub struct Programs {
     /// The program `versitygw`, run with its POSIX backend
     #[arg(long, value_name = "PATH")]
     pub(crate) versitygw: Option<PathBuf>,
+    /// The program `s3fs`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) s3fs: Option<PathBuf>,
+    /// The program `rclone`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rclone: Option<PathBuf>,
+    /// The program `juicefs`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) juicefs: Option<PathBuf>,
     /// The interpreter that has the packages to compare
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub(crate) python: PathBuf,
@@ -81,6 +90,9 @@ impl Programs {
             server: Some(server),
             minio: self.minio.as_ref().map(whole).transpose()?,
             versitygw: self.versitygw.as_ref().map(whole).transpose()?,
+            s3fs: self.s3fs.as_ref().map(whole).transpose()?,
+            rclone: self.rclone.as_ref().map(whole).transpose()?,
+            juicefs: self.juicefs.as_ref().map(whole).transpose()?,
             python: self.python.clone(),
         })
     }
@@ -91,6 +103,9 @@ impl Programs {
             ("--server", self.server.as_ref()),
             ("--minio", self.minio.as_ref()),
             ("--versitygw", self.versitygw.as_ref()),
+            ("--s3fs", self.s3fs.as_ref()),
+            ("--rclone", self.rclone.as_ref()),
+            ("--juicefs", self.juicefs.as_ref()),
             ("--python", Some(&self.python)),
         ];
         let said = named.into_iter().filter_map(|(name, path)| Some((name, path?)));

@@ -24,7 +24,8 @@ use anyhow::{Context as _, Result};
 use holdall_instrument::contest::{Contest, Ctx, Figure, Goal};
 use holdall_instrument::system;
 use plan::Plan;
-use server::{Kind, Program};
+pub use server::{Kind, Program, Server};
+pub use sign::{ACCESS_KEY, BUCKET, REGION, SECRET_KEY};
 use std::ffi::OsString;
 use std::path::Path;
 use syncs::Syncs;
@@ -41,7 +42,10 @@ pub struct Servers {
 }
 
 /// The runtime of the generator: one thread.
-fn runtime() -> Result<Runtime> {
+///
+/// # Errors
+/// Those of the system.
+pub fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
@@ -53,7 +57,9 @@ impl Servers {
             (Kind::Minio, &self.programs.minio),
             (Kind::Versitygw, &self.programs.versitygw),
         ];
-        let named = |(kind, path): (Kind, &Option<_>)| Some(Program { kind, path: path.clone()? });
+        let named = |(kind, path): (Kind, &Option<_>)| {
+            Some(Program { kind, path: path.clone()?, is_logged: false })
+        };
         let mut all: Vec<Program> = given.into_iter().filter_map(named).collect();
         if self.phase.has_bare() {
             all.extend(Program::bare());

@@ -61,15 +61,20 @@ pub struct Program {
     pub kind: Kind,
     /// Where it lies.
     pub path: PathBuf,
+    /// Whether versitygw keeps a log of its requests, [`Program::LOG`] in the directory.
+    pub is_logged: bool,
 }
 
 impl Program {
+    /// A line for each request.
+    pub const LOG: &str = "requests.log";
+
     /// This program itself, as the bare handler.
     ///
     /// # Errors
     /// A path that the system does not tell.
     pub fn bare() -> Result<Self> {
-        Ok(Self { kind: Kind::Bare, path: std::env::current_exe()? })
+        Ok(Self { kind: Kind::Bare, path: std::env::current_exe()?, is_logged: false })
     }
 
     /// What the program says of its version, in one line.
@@ -103,9 +108,14 @@ impl Program {
                 .env("MINIO_CI_CD", "1"),
             Kind::Versitygw => command
                 .args(["--port", &address, "--region", REGION, "--keep-alive", "--quiet"])
-                .args(["--access", ACCESS_KEY, "--secret", SECRET_KEY, "posix"])
-                .arg(dir.join("data")),
+                .args(["--access", ACCESS_KEY, "--secret", SECRET_KEY]),
         };
+        if self.is_logged {
+            command.arg("--access-log").arg(dir.join(Self::LOG));
+        }
+        if self.kind == Kind::Versitygw {
+            command.arg("posix").arg(dir.join("data"));
+        }
         command
     }
 

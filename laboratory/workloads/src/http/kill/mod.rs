@@ -64,7 +64,7 @@ struct Outcome {
 pub fn run(common: &Common, args: &S3Kill) -> Result<ExitCode> {
     let path = args.server.canonicalize();
     let path = path.with_context(|| args.server.display().to_string())?;
-    let program = Program { kind: Kind::Holdall, path };
+    let program = Program { kind: Kind::Holdall, path, is_logged: false };
     let scratch = holdall_instrument::scratch::make(&common.dir)?;
     let count = common.rounds.unwrap_or(if common.quick { 5 } else { 50 });
     let outcome = super::runtime()?.block_on(rounds(scratch.path(), args, &program, count))?;
