@@ -27,11 +27,11 @@ TRIES = 10
 
 _FILES: weakref.WeakValueDictionary[Identity, _File] = weakref.WeakValueDictionary()
 _FILES_LOCK = threading.Lock()
-_NUMBERS: weakref.WeakKeyDictionary[Store, int] = weakref.WeakKeyDictionary()
+_NUMBERS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _COUNT = itertools.count(1)
 
 
-def number_of(store: Store) -> int:
+def number_of(store: Any) -> int:
     """A number that no other store object of this process has had."""
     return _NUMBERS.setdefault(store, next(_COUNT))
 
