@@ -220,3 +220,20 @@ def test_pandas_writes_and_reads(server, place):
     again = pandas.read_parquet("holdall://tables/a.parquet", storage_options=options)
     assert again.equals(frame)
     fsspec.filesystem("holdall", **options).rm("tables", recursive=True)
+
+
+def test_zarr_takes_its_file_system(server, place):
+    zarr = pytest.importorskip("zarr")
+    from holdall.zarr import HoldallStore
+
+    options = {"fo": place, **server}
+    chunks = zarr.storage.FsspecStore.from_url("holdall://cube", storage_options=options)
+    array = zarr.create_array(chunks, shape=(20, 20), chunks=(10, 10), dtype="f4")
+    array[:] = 3
+    chunks = zarr.storage.FsspecStore.from_url(
+        "holdall://cube", storage_options=options, read_only=True
+    )
+    assert (zarr.open_array(chunks, mode="r")[:] == 3).all()
+    fsspec.filesystem("holdall", **options).rm("cube", recursive=True)
+    with pytest.raises(holdall.NotInBucketError, match="fo="):
+        HoldallStore(place)

@@ -277,7 +277,7 @@ class BucketStore(_core.Bucket, MutableMapping[str, bytes]):
         *,
         attributes: Mapping[str, bytes] | None = None,
     ) -> int:
-        """Puts objects, 16 at a time; tells how many. After an error some are there."""
+        """Puts objects, 16 at a time; returns how many. After an error some are there."""
         count = 0
         given = dict(attributes) if attributes is not None else None
         some: builtins.list[tuple[Name, Buffer]] = []
@@ -299,27 +299,27 @@ class BucketStore(_core.Bucket, MutableMapping[str, bytes]):
         self.put_many(more.items())
 
     def insert(self, key: Name, at: int, data: Buffer) -> int:
-        """Inserts bytes before byte ``at``; gives the new size."""
+        """Inserts bytes before byte ``at``; returns the new size."""
         return self.edit(key, [("insert", at, data)])
 
     def delete_range(self, key: Name, start: int, stop: int) -> int:
-        """Cuts a range out; gives the new size."""
+        """Cuts a range out; returns the new size."""
         return self.edit(key, [("delete_range", start, stop)])
 
     def splice(self, key: Name, start: int, stop: int, data: Buffer) -> int:
-        """Replaces a range by bytes; gives the new size."""
+        """Replaces a range by bytes; returns the new size."""
         return self.edit(key, [("splice", start, stop, data)])
 
     def write_at(self, key: Name, at: int, data: Buffer) -> int:
-        """Writes bytes over what is there; gives the new size."""
+        """Writes bytes over what is there; returns the new size."""
         return self.edit(key, [("write_at", at, data)])
 
     def append(self, key: Name, data: Buffer) -> int:
-        """Puts bytes behind the last one, wherever that is then; gives the new size."""
+        """Puts bytes behind the last one, wherever that is then; returns the new size."""
         return self.edit(key, [("append", data)])
 
     def truncate(self, key: Name, size: int) -> int:
-        """Cuts the object, or adds zeros; gives the new size."""
+        """Cuts the object, or adds zeros; returns the new size."""
         return self.edit(key, [("truncate", size)])
 
     @overload

@@ -272,7 +272,7 @@ class Editing(_Gathering):
 
 
 class Appending(_Gathering):
-    """An object to whose end bytes go, whoever else puts some there."""
+    """An object to whose end bytes go, also while others put some there."""
 
     repeats = False
 

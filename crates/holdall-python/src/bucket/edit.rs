@@ -105,7 +105,7 @@ impl Bucket {
         Ok(self.change(py, put)?.to_string())
     }
 
-    /// Removes an object; tells whether there was one. With `if_version` only that version.
+    /// Removes an object; returns whether there was one. With `if_version` only that version.
     #[pyo3(signature = (object, *, if_version=None))]
     fn remove(&self, object: &Bound<'_, PyAny>, if_version: Option<&str>) -> PyResult<bool> {
         let (name, only) = (text(object)?, if_version.map(parsed).transpose()?);
@@ -116,7 +116,7 @@ impl Bucket {
         self.change(object.py(), remove)
     }
 
-    /// Removes objects one by one, many at the same time; tells how many were there.
+    /// Removes objects one by one, many at the same time; returns how many were there.
     fn remove_many(&self, py: Python<'_>, names: Vec<Bound<'_, PyAny>>) -> PyResult<usize> {
         let names: PyResult<Vec<String>> = names.iter().map(text).collect();
         let names = names?;
@@ -128,7 +128,7 @@ impl Bucket {
         self.change(py, remove)
     }
 
-    /// Puts objects one by one, many at the same time; tells how many.
+    /// Puts objects one by one, many at the same time; returns how many.
     fn put_batch(
         &self,
         py: Python<'_>,

@@ -80,7 +80,7 @@ pub struct Bucket {
 }
 
 /// What is known of an object: name, size, version, times, attributes.
-type Told<'py> = (String, u64, String, SystemTime, SystemTime, Bound<'py, PyDict>);
+type Known<'py> = (String, u64, String, SystemTime, SystemTime, Bound<'py, PyDict>);
 
 const NO_OIDS: &str = "objects in a bucket have no ids; use their names";
 
@@ -103,7 +103,7 @@ fn missing(name: &str) -> Fail {
     Error::NotFound(format!("object {name:?}")).into()
 }
 
-fn told<'py>(py: Python<'py>, info: &ObjectInfo) -> PyResult<Told<'py>> {
+fn known<'py>(py: Python<'py>, info: &ObjectInfo) -> PyResult<Known<'py>> {
     let attributes = PyDict::new(py);
     for (name, value) in &info.attributes {
         attributes.set_item(name, PyBytes::new(py, value))?;
@@ -252,11 +252,11 @@ impl Bucket {
         &self,
         py: Python<'py>,
         names: Vec<Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<Told<'py>>> {
+    ) -> PyResult<Vec<Known<'py>>> {
         let names: PyResult<Vec<String>> = names.iter().map(text).collect();
         let names = names?;
         let found = self.read(py, async |store| store.infos(&names).await)?;
-        found.iter().map(|info| told(py, info)).collect()
+        found.iter().map(|info| known(py, info)).collect()
     }
 
     /// A page: names, folders, and where to go on.
