@@ -59,7 +59,9 @@ async fn count(bucket: &dyn ObjectStore, path: &Path) -> bool {
     let known = object_store::UpdateVersion { e_tag, version: None };
     match bucket.put_opts(path, next, PutMode::Update(known).into()).await {
         Ok(_) => true,
-        Err(object_store::Error::Precondition { .. }) => false,
-        Err(e) => panic!("{e}"),
+        Err(e) => {
+            assert!(matches!(e, object_store::Error::Precondition { .. }), "{e}");
+            false
+        }
     }
 }
