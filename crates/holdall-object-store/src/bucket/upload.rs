@@ -70,7 +70,7 @@ fn ended() -> object_store::Error {
     error::message("the upload has ended: it was completed or given up, or a part of it failed")
 }
 
-/// Does what it is told, until an error.
+/// Carries orders out; after an error none of them.
 async fn run(writer: Writer, location: Path, mut orders: mpsc::UnboundedReceiver<Order>) {
     let failed = failed(location.as_ref());
     let mut writer = Some(writer);
