@@ -1,16 +1,17 @@
 //! Stores in buckets.
 //!
-//! Owns: [`Bucket`], below the package's class `BucketStore`: what it reads; [`BucketSource`], the open
-//! store. Each call waits for a server without the interpreter's lock, and Ctrl-C ends the wait.
+//! Owns: [`Bucket`], below the package's class `BucketStore`: what it reads. Each call waits for a server
+//! without the interpreter's lock, and Ctrl-C ends the wait.
 
 mod edit;
 mod file;
 mod handle;
 mod maintain;
+mod source;
 
 pub use file::{BucketObject, BucketWriter};
+pub use source::BucketSource;
 
-use crate::backup::{Reach, access};
 use crate::errors::{Fail, Outcome};
 use crate::keys::{ObjectId, name};
 use bytes::Bytes;
@@ -29,48 +30,6 @@ use std::time::SystemTime;
 const TOGETHER: usize = 16;
 /// Most bytes that a walk reads at once, if one object is not longer.
 const AT_ONCE: u64 = 16 << 20;
-
-/// An open store in a bucket.
-#[pyclass(frozen, module = "holdall._core")]
-pub struct BucketSource(Arc<Handle>);
-
-#[pymethods]
-impl BucketSource {
-    /// Opens or makes one.
-    #[new]
-    fn new(py: Python<'_>, place: String, mode: String, reach: Reach) -> PyResult<Self> {
-        let opened = py.detach(|| Handle::open(place, &mode, access(reach)));
-        Ok(Self(Arc::new(opened?)))
-    }
-
-    /// Its address.
-    #[getter]
-    fn place(&self) -> &str {
-        &self.0.place
-    }
-
-    /// Whether it was opened for reading.
-    #[getter]
-    fn read_only(&self) -> bool {
-        self.0.read_only
-    }
-
-    /// Whether it was closed.
-    #[getter]
-    fn closed(&self) -> bool {
-        self.0.is_closed()
-    }
-
-    /// Endpoint, region, profile and remote, if they were given.
-    #[getter]
-    fn reach(&self) -> Reach {
-        self.0.reach()
-    }
-
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.0.close());
-    }
-}
 
 /// Objects of a store in a bucket, of one collection.
 #[pyclass(frozen, subclass, module = "holdall._core")]
