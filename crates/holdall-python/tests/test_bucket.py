@@ -71,6 +71,10 @@ def test_ranges_edits_and_copies(bucket):
     bucket["film"] = data
     assert bucket.get_range("film", 5, 9) == data[5:9] and bucket.get_range("film", 5) == data[5:]
     assert bucket.get_range("none") is None
+    buffer = bytearray(10)
+    assert bucket.read_into("film", buffer, len(data) - 4) == 4 and buffer == data[-4:] + bytes(6)
+    with pytest.raises(holdall.NotFoundError):
+        bucket.read_into("none", buffer)
     assert bucket.insert("film", 100, b"more") == len(data) + 4
     bucket.copy("film", "before")
     assert bucket.delete_range("film", 0, 100) == len(data) - 96

@@ -259,6 +259,15 @@ class BucketStore(_core.Bucket, MutableMapping[str, bytes]):
             at += len(some)
         return found
 
+    def read_into(self, key: Name, buffer: Buffer, offset: int = 0) -> int:
+        """Reads bytes from a place on into a buffer; returns how many there are."""
+        view = memoryview(buffer).cast("B")
+        found = self.get_range(key, offset, offset + len(view))
+        if found is None:
+            raise NotFoundError(f"not found: object {key!r}")
+        view[: len(found)] = found
+        return len(found)
+
     def info(self, key: Name) -> BucketInfo:
         """What is known of an object without reading its bytes."""
         for found in self.infos([key]):
