@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
 use holdall::Result;
 use holdall_bucket::backend::{Backend, Features, Got, Memory, Page, Put, Tag};
-use holdall_bucket::{BucketStore, Splice};
+use holdall_bucket::{Access, BucketStore, Splice};
 use holdall_object_store::BucketObjectStore;
 use object_store::path::Path;
 use object_store::{
@@ -52,6 +52,25 @@ tests! {
     multipart_race_condition(s) integration::multipart_race_condition(&s, true);
     multipart_out_of_order(s) integration::multipart_out_of_order(&s);
     parquet(s) both::parquet_comes_back(Arc::new(s));
+}
+
+/// On the server that `HOLDALL_TEST_S3=s3://BUCKET/PREFIX` names, with the variables of aws-cli.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_used_in_the_same_way() {
+    let Ok(place) = std::env::var("HOLDALL_TEST_S3") else { return };
+    let place = format!("{place}/object-store-{}", std::process::id());
+    let made = BucketStore::create_at(&place, &Access::default(), &mut |_| {}).await;
+    let s = BucketObjectStore::new(made.unwrap().0);
+    integration::put_get_delete_list(&s).await;
+    integration::get_opts(&s).await;
+    integration::put_opts(&s, true).await;
+    integration::list_paginated(&s, &s).await;
+    integration::list_with_delimiter(&s).await;
+    integration::rename_and_copy(&s).await;
+    integration::multipart_race_condition(&s, true).await;
+    integration::multipart_out_of_order(&s).await;
+    both::parquet_comes_back(Arc::new(s.clone())).await;
+    both::updates_lose_nothing(Arc::new(s.clone()), 4, 5).await;
 }
 
 #[tokio::test]
@@ -97,6 +116,8 @@ async fn thousands_of_names_are_listed_whole() {
     let gone = store.delete_stream(store.list(Some(&folder)).map_ok(|m| m.location).boxed());
     assert_eq!(gone.try_collect::<Vec<_>>().await.unwrap().len(), 833);
     assert_eq!(store.list(None).collect::<Vec<_>>().await.len(), 1_667);
+    let folders = ["f0", "f2"].map(Path::from).to_vec();
+    assert_eq!(store.list_with_delimiter(None).await.unwrap().common_prefixes, folders);
 }
 
 #[tokio::test]

@@ -62,6 +62,8 @@ def test_pages_have_folders(bucket):
     bucket.update({"a/1": b"", "a/2": b"", "b": b""})
     assert bucket.list() == (["b"], ["a/"], None)
     assert bucket.list("a/").names == ["a/1", "a/2"] and bucket.list(delimiter=None).prefixes == []
+    bucket.remove_many(["a/1", "a/2"])
+    assert bucket.list() == (["b"], [], None)
     with pytest.raises(holdall.NotInBucketError):
         bucket.list(delimiter="-")
 

@@ -205,7 +205,7 @@ def test_a_place_names_a_file_system(server, place):
         reading.rm("by/place.txt")
     fs.rm("by/place.txt")
     fs.close()
-    assert fs.find("") == []
+    assert fs.ls("") == []
     with pytest.raises(TypeError):
         fsspec.filesystem("holdall", fo=place, cache_bytes=1)
     with pytest.raises(holdall.NotFoundError):

@@ -16,7 +16,7 @@ use object_store::path::Path;
 use object_store::{ListResult, ObjectMeta, Result};
 
 /// Reads a page: those behind `offset`, if one is given. Cost: a request for each thousand names, and
-/// one for each object.
+/// one for each object and folder.
 async fn page(
     store: &BucketStore,
     what: &ListNames,
@@ -30,8 +30,9 @@ async fn page(
     let object = |info: ObjectInfo| Some(meta_of(path(info.name.as_bytes())?, &info));
     let objects = found.into_iter().filter_map(object).collect();
     let folder = |name: &String| path(name.strip_suffix('/').unwrap_or(name).as_bytes());
-    let folders = listed.folders.iter().filter(|name| behind(name));
-    let common_prefixes = folders.filter_map(folder).collect();
+    let folders = listed.folders.into_iter().filter(|name| behind(name)).collect();
+    let folders = store.with_objects(folders).await.map_err(failed(&what.prefix))?;
+    let common_prefixes = folders.iter().filter_map(folder).collect();
     Ok((ListResult { objects, common_prefixes, extensions: Default::default() }, listed.next))
 }
 

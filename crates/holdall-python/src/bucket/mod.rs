@@ -234,8 +234,12 @@ impl Bucket {
             return Err(Fail::Store(Error::Invalid(text)).into());
         }
         let what = ListNames { prefix: text(prefix)?, folders, after, limit };
-        let page = self.read(py, async |store| store.list(&what).await)?;
-        Ok((page.names, page.folders, page.next))
+        self.read(py, async |store| {
+            let page = store.list(&what).await?;
+            // Traces of removed objects are no folder.
+            let folders = store.with_objects(page.folders).await?;
+            Ok((page.names, folders, page.next))
+        })
     }
 
     /// The names of the collections that hold anything, or did.
