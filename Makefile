@@ -1,5 +1,7 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
+# What users turn on, and tests do.
+ALSO = --features holdall-object-store/bucket
 
 .PHONY: help test laboratory-test lint outside python python-all wheels site demo bench gate soak full-disk peers lab sim mutants bucket-mutants lab-mutants semver s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
 
@@ -30,7 +32,7 @@ help:
 
 # The Python recipes serve a store with the command that the tests build.
 test: lint outside
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace $(ALSO)
 	$(MAKE) python
 
 # A workspace of its own. HOLDALL names the command that its tests of servers start; without it
@@ -43,8 +45,8 @@ laboratory-test:
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --lib
+	$(CARGO) clippy --workspace --all-targets $(ALSO) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --lib $(ALSO)
 	$(CARGO) xtask tidy
 
 # What is to be published compiles by itself, and so do the fuzz targets; their engine in C++

@@ -60,7 +60,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("crates/holdall-control", &["holdall"]),
     ("crates/holdall-bucket", &["holdall-core", "holdall"]),
     ("crates/holdall-server", &["holdall", "holdall-control", "holdall-report"]),
-    ("crates/holdall-object-store", &["holdall"]),
+    ("crates/holdall-object-store", &["holdall", "holdall-bucket"]),
     ("crates/holdall-opendal", &["holdall"]),
     ("crates/holdall-python", &["holdall", "holdall-bucket", "holdall-control", "holdall-report"]),
     (

@@ -95,6 +95,17 @@ impl BucketStore {
         Ok(Self { threads, store })
     }
 
+    /// The store that `opening` gives, which runs where the store's calls then do: a program may end
+    /// it for reasons of its own.
+    ///
+    /// # Errors
+    /// Those of `opening`; [`Error::Io`] if no threads can be started.
+    pub fn opened_by(opening: impl Future<Output = Result<store::BucketStore>>) -> Result<Self> {
+        let threads = Threads::start()?;
+        let store = threads.wait(opening)?;
+        Ok(Self { threads, store })
+    }
+
     /// Gives a store that is open threads of its own.
     ///
     /// # Errors

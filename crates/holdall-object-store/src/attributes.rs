@@ -5,11 +5,13 @@
 
 use crate::error::message;
 use chrono::DateTime;
-use holdall::{Attributes as Kept, Metadata};
+use holdall::Attributes as Kept;
 use object_store::path::Path;
 use object_store::{Attribute, AttributeValue, Attributes, ObjectMeta, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::time::SystemTime;
 
 const CONTENT_TYPE: &str = "content-type";
 const ABOUT: &str = "s3";
@@ -79,12 +81,17 @@ pub fn from_stored(kept: &Kept) -> Attributes {
 }
 
 /// What is known of an object. Its time is 1970 if nobody knows it.
-pub fn meta(location: Path, found: &Metadata) -> ObjectMeta {
+pub fn meta(
+    location: Path,
+    size: u64,
+    version: impl Display,
+    modified: Option<SystemTime>,
+) -> ObjectMeta {
     ObjectMeta {
         location,
-        last_modified: found.last_modified().map(DateTime::from).unwrap_or_default(),
-        size: found.size,
-        e_tag: Some(found.version.to_string()),
+        last_modified: modified.map(DateTime::from).unwrap_or_default(),
+        size,
+        e_tag: Some(version.to_string()),
         version: None,
     }
 }

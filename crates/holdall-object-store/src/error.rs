@@ -1,6 +1,7 @@
 //! How errors of the engine become those of `object_store`.
 
 use object_store::Error;
+use object_store::path::Path;
 
 /// What errors name as their store.
 pub const NAME: &str = "Holdall";
@@ -15,6 +16,20 @@ pub fn convert(path: &str, e: holdall::Error) -> Error {
         Engine::Conflict { .. } => Error::Precondition { path, source },
         Engine::ReadOnly => Error::PermissionDenied { path, source },
         _ => Error::Generic { store: NAME, source },
+    }
+}
+
+/// That there is no object at `path`.
+pub fn none(path: &Path) -> Error {
+    convert(path.as_ref(), holdall::Error::NotFound(path.to_string()))
+}
+
+/// The error of a copy or rename: of its target if that is there already, else of its source.
+pub fn at(from: &Path, to: &Path) -> impl FnOnce(holdall::Error) -> Error {
+    let (from, to) = (from.to_string(), to.to_string());
+    move |e| {
+        let path = if matches!(e, holdall::Error::Exists(_)) { to } else { from };
+        convert(&path, e)
     }
 }
 

@@ -32,8 +32,13 @@
 //! Names that [`object_store::path::Path`] has no form for (`a//b`, `../x`, those that are not
 //! UTF-8) and markers of folders (`a/`) are not listed and cannot be reached. Tags and extensions
 //! are not kept.
+//!
+//! With the feature `bucket`, `BucketObjectStore` does the same for a store in a bucket, which many
+//! processes use at once.
 
 mod attributes;
+#[cfg(feature = "bucket")]
+mod bucket;
 mod error;
 mod list;
 mod multipart;
@@ -41,4 +46,11 @@ mod read;
 mod store;
 mod write;
 
+#[cfg(feature = "bucket")]
+pub use bucket::BucketObjectStore;
 pub use store::HoldallObjectStore;
+
+/// The guide, whose example is run.
+#[cfg(all(doctest, feature = "bucket"))]
+#[doc = include_str!("../../../docs/object-store.md")]
+struct Guide;

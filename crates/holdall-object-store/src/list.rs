@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{ListResult, ObjectMeta, Result};
 
 /// Names read at a time.
-const PAGE: usize = 1000;
+pub const PAGE: usize = 1000;
 
 /// What all names below a path begin with.
 pub fn folder(prefix: Option<&Path>) -> String {
@@ -22,7 +22,7 @@ pub fn folder(prefix: Option<&Path>) -> String {
 }
 
 /// The path of a name; `None` for one that has no form as a path, and for a folder's marker.
-fn path(name: &[u8]) -> Option<Path> {
+pub fn path(name: &[u8]) -> Option<Path> {
     let text = std::str::from_utf8(name).ok().filter(|text| !text.ends_with('/'))?;
     Path::parse(text).ok().filter(|path| path.as_ref() == text)
 }
@@ -43,7 +43,9 @@ fn page(own: &HoldallObjectStore, options: &ListOptions<'_>) -> Result<Page> {
                 }
                 Listed::Object(entry) => {
                     let Some(path) = path(&entry.name) else { continue };
-                    objects.push(meta(path, &reader.metadata(entry.oid)?));
+                    let found = reader.metadata(entry.oid)?;
+                    let modified = found.last_modified();
+                    objects.push(meta(path, found.size, found.version, modified));
                 }
             }
         }

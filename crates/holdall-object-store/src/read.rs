@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use holdall::{Object, Reader};
 use object_store::path::Path;
-use object_store::{GetOptions, GetResult, GetResultPayload, Result};
+use object_store::{GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,25 +15,55 @@ use std::sync::Arc;
 const BYTES_PER_READ: u64 = 1 << 20;
 
 fn reader(own: &HoldallObjectStore, path: &Path) -> Result<Reader> {
-    let none = || error::convert(path.as_ref(), holdall::Error::NotFound(path.to_string()));
-    own.reader().map_err(|e| error::convert(path.as_ref(), e))?.ok_or_else(none)
+    let reader = own.reader().map_err(|e| error::convert(path.as_ref(), e))?;
+    reader.ok_or_else(|| error::none(path))
+}
+
+/// The bytes that are asked for of an object.
+///
+/// # Errors
+/// NotModified and Precondition as the options say; a range that begins outside the object.
+pub fn wanted(options: &GetOptions, of: &ObjectMeta) -> Result<Range<u64>> {
+    options.check_preconditions(of)?;
+    match &options.range {
+        None => Ok(0..of.size),
+        Some(range) => range.as_range(of.size).map_err(|e| error::message(e.to_string())),
+    }
+}
+
+/// As [`wanted`], of one of several ranges.
+///
+/// # Errors
+/// A range that begins outside the object.
+pub fn inside(range: &Range<u64>, size: u64) -> Result<Range<u64>> {
+    let asked = GetRange::Bounded(range.clone());
+    asked.as_range(size).map_err(|e| error::message(e.to_string()))
+}
+
+/// Refuses what no store here has.
+///
+/// # Errors
+/// NotSupported for a version: of an object there is the newest only.
+pub fn check(options: &GetOptions) -> Result<()> {
+    match options.version {
+        None => Ok(()),
+        Some(_) => Err(error::unsupported("old versions of objects are not kept")),
+    }
 }
 
 /// Finds an object and reads the first piece of what is asked for. Cost: a look-up, and the reads
 /// of a piece.
 ///
 /// # Errors
-/// NotFound; NotModified and Precondition as the options say; those of the engine.
+/// NotFound; those of [`check`] and [`wanted`]; those of the engine.
 pub fn get(own: &HoldallObjectStore, location: Path, options: &GetOptions) -> Result<GetResult> {
+    check(options)?;
     let reader = reader(own, &location)?;
     let engine = |e| error::convert(location.as_ref(), e);
     let found = reader.metadata(location.as_ref()).map_err(engine)?;
-    let told = meta(location.clone(), &found);
-    options.check_preconditions(&told)?;
-    let range = match &options.range {
-        None => 0..found.size,
-        Some(range) => range.as_range(found.size).map_err(|e| error::message(e.to_string()))?,
-    };
+    let modified = found.last_modified();
+    let told = meta(location.clone(), found.size, found.version, modified);
+    let range = wanted(options, &told)?;
     let payload = if options.head {
         stream::empty().boxed()
     } else {
@@ -101,10 +131,6 @@ pub fn ranges(
 ) -> Result<Vec<Bytes>> {
     let object = reader(own, location)?.open(location.as_ref());
     let object = object.map_err(|e| error::convert(location.as_ref(), e))?;
-    let one = |range: &Range<u64>| {
-        let asked = object_store::GetRange::Bounded(range.clone());
-        let inside = asked.as_range(object.size()).map_err(|e| error::message(e.to_string()))?;
-        piece(location, &object, inside)
-    };
+    let one = |range: &Range<u64>| piece(location, &object, inside(range, object.size())?);
     ranges.iter().map(one).collect()
 }

@@ -6,7 +6,9 @@ use crate::store::HoldallObjectStore;
 use bytes::Bytes;
 use holdall::{Oid, PutMode as Mode, Target, WriteTx};
 use object_store::path::Path;
-use object_store::{PutMode, PutOptions, PutPayload, PutResult, Result};
+use object_store::{PutMode, PutOptions, PutPayload, PutResult, Result, UpdateVersion};
+use std::fmt::Display;
+use std::str::FromStr;
 
 /// Bytes from which an object is written before the writer's lock is taken.
 const STREAMED: usize = 1 << 20;
@@ -15,23 +17,34 @@ fn precondition(path: &Path, text: &str) -> object_store::Error {
     object_store::Error::Precondition { path: path.to_string(), source: text.to_owned().into() }
 }
 
+/// The version that an update is of.
+///
+/// # Errors
+/// Precondition if none is named, or one of another store.
+pub fn known_version<V: FromStr>(location: &Path, known: &UpdateVersion) -> Result<V> {
+    let none = || precondition(location, "an update names the e_tag that it knows");
+    let etag = known.e_tag.as_deref().ok_or_else(none)?;
+    let foreign = |_| precondition(location, "the e_tag is none of this store");
+    etag.parse().map_err(foreign)
+}
+
 fn mode(location: &Path, given: &PutMode) -> Result<Mode> {
     Ok(match given {
         PutMode::Overwrite => Mode::Overwrite,
         PutMode::Create => Mode::Create,
-        PutMode::Update(known) => {
-            let none = || precondition(location, "an update names the e_tag that it knows");
-            let etag = known.e_tag.as_deref().ok_or_else(none)?;
-            let foreign = |_| precondition(location, "the e_tag is none of this store");
-            Mode::Update(etag.parse().map_err(foreign)?)
-        }
+        PutMode::Update(known) => Mode::Update(known_version(location, known)?),
     })
 }
 
 /// What a put returns.
+pub fn put_result(version: impl Display) -> PutResult {
+    let e_tag = Some(version.to_string());
+    PutResult { e_tag, version: None, extensions: Default::default() }
+}
+
+/// What a put in a transaction returns.
 pub fn result(tx: &mut WriteTx, oid: Oid) -> holdall::Result<PutResult> {
-    let e_tag = Some(tx.metadata(oid)?.version.to_string());
-    Ok(PutResult { e_tag, version: None, extensions: Default::default() })
+    Ok(put_result(tx.metadata(oid)?.version))
 }
 
 /// Puts an object. Durable when it returns. Cost: one commit.
@@ -84,12 +97,10 @@ pub fn remove(own: &HoldallObjectStore, paths: Vec<Result<Path>>) -> Vec<Result<
         };
         paths.iter().map(one).collect::<holdall::Result<Vec<bool>>>()
     });
-    let none =
-        |path: &Path| error::convert(path.as_ref(), holdall::Error::NotFound(path.to_string()));
     match removed {
         Ok(removed) => {
             let told = |(path, there): (Result<Path>, bool)| match path {
-                Ok(path) if !there => Err(none(&path)),
+                Ok(path) if !there => Err(error::none(&path)),
                 path => path,
             };
             paths.into_iter().zip(removed).map(told).collect()
@@ -119,14 +130,6 @@ fn source(
     Ok(oid)
 }
 
-fn at(from: &Path, to: &Path) -> impl FnOnce(holdall::Error) -> object_store::Error {
-    let (from, to) = (from.to_string(), to.to_string());
-    move |e| {
-        let path = if matches!(e, holdall::Error::Exists(_)) { to } else { from };
-        error::convert(&path, e)
-    }
-}
-
 /// Copies an object; the two share their segments. Cost: one commit, whatever its size.
 ///
 /// # Errors
@@ -139,7 +142,7 @@ pub fn copy(own: &HoldallObjectStore, from: &Path, to: &Path, new: bool) -> Resu
         }
         tx.collection(&own.collection)?.copy(oid, Target::from(to.as_ref())).map(drop)
     });
-    copied.map_err(at(from, to))
+    copied.map_err(error::at(from, to))
 }
 
 /// Renames an object. Cost: one commit.
@@ -156,5 +159,5 @@ pub fn rename(own: &HoldallObjectStore, from: &Path, to: &Path, new: bool) -> Re
         objects.remove(to.as_ref())?;
         objects.rename(from.as_ref(), to.as_ref())
     });
-    renamed.map_err(at(from, to))
+    renamed.map_err(error::at(from, to))
 }

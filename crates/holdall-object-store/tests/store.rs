@@ -1,16 +1,13 @@
 //! What `object_store`'s own tests do not ask.
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use futures::{StreamExt as _, TryStreamExt as _};
+mod both;
+
+use futures::StreamExt as _;
 use holdall::Store;
 use holdall_object_store::HoldallObjectStore;
-use object_store::buffered::BufWriter;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
-#[expect(deprecated, reason = "its successor is an example to be copied")]
-use parquet::arrow::async_reader::ParquetObjectReader;
-use parquet::arrow::{AsyncArrowWriter, ParquetRecordBatchStreamBuilder, ProjectionMask};
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt as _};
 use std::sync::Arc;
 
 fn open(dir: &tempfile::TempDir) -> (Store, HoldallObjectStore) {
@@ -22,60 +19,25 @@ fn open(dir: &tempfile::TempDir) -> (Store, HoldallObjectStore) {
 async fn parquet_is_written_and_a_column_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, bucket) = open(&dir);
-    let bucket: Arc<dyn ObjectStore> = Arc::new(bucket);
-    let path = Path::from("tables/a.parquet");
-    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
-    let names = (0..100_000).map(|i| format!("name {i}"));
-    let names: ArrayRef = Arc::new(StringArray::from_iter_values(names));
-    let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)]).unwrap();
-    let writer = BufWriter::new(bucket.clone(), path.clone());
-    let mut writer = AsyncArrowWriter::try_new(writer, batch.schema(), None).unwrap();
-    writer.write(&batch).await.unwrap();
-    writer.close().await.unwrap();
-
-    #[expect(deprecated, reason = "as above")]
-    let reader = ParquetObjectReader::new(bucket, path);
-    let builder = ParquetRecordBatchStreamBuilder::new(reader).await.unwrap();
-    let only = ProjectionMask::leaves(builder.parquet_schema(), [0]);
-    let batches: Vec<RecordBatch> =
-        builder.with_projection(only).build().unwrap().try_collect().await.unwrap();
-    let ids = batches.iter().flat_map(|batch| {
-        assert_eq!(batch.num_columns(), 1);
-        batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap().values().to_vec()
-    });
-    assert!(ids.eq(0..100_000));
+    both::parquet_comes_back(Arc::new(bucket)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn conditional_updates_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, bucket) = open(&dir);
-    let path = Path::from("counter");
-    bucket.put(&path, "0".into()).await.unwrap();
-    let tasks = (0..8).map(|_| {
-        let (bucket, path) = (bucket.clone(), path.clone());
-        tokio::spawn(async move {
-            for _ in 0..50 {
-                loop {
-                    let got = bucket.get(&path).await.unwrap();
-                    let etag = got.meta.e_tag.clone();
-                    let count: u64 = String::from_utf8(got.bytes().await.unwrap().to_vec())
-                        .unwrap()
-                        .parse()
-                        .unwrap();
-                    let known = object_store::UpdateVersion { e_tag: etag, version: None };
-                    let next = PutPayload::from((count + 1).to_string());
-                    match bucket.put_opts(&path, next, PutMode::Update(known).into()).await {
-                        Ok(_) => break,
-                        Err(object_store::Error::Precondition { .. }) => {}
-                        Err(e) => panic!("{e}"),
-                    }
-                }
-            }
-        })
-    });
-    futures::future::join_all(tasks).await.into_iter().for_each(|task| task.unwrap());
-    assert_eq!(bucket.get(&path).await.unwrap().bytes().await.unwrap(), "400");
+    both::updates_lose_nothing(Arc::new(bucket), 8, 50).await;
+}
+
+#[tokio::test]
+async fn a_version_that_was_asked_for_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_store, bucket) = open(&dir);
+    let path = Path::from("a");
+    bucket.put(&path, "x".into()).await.unwrap();
+    let old = GetOptions { version: Some("1".into()), ..GetOptions::default() };
+    let got = bucket.get_opts(&path, old).await;
+    assert!(matches!(got, Err(object_store::Error::NotSupported { .. })), "{got:?}");
 }
 
 #[tokio::test]

@@ -13,13 +13,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a bucket is reached: endpoint, region, profile, remote.
-type Reach = (Option<String>, Option<String>, Option<String>, Option<String>);
+pub type Reach = (Option<String>, Option<String>, Option<String>, Option<String>);
 
 /// The place that this names, if it names one in a bucket.
 fn place(path: &Path, reach: &Reach) -> Outcome<Option<Arc<Bucket>>> {
     let Some(text) = path.to_str().filter(|text| is_bucket(text)) else { return Ok(None) };
-    let (endpoint, region, profile, remote) = reach.clone();
-    Ok(Some(Arc::new(Bucket::open(text, &Access { endpoint, region, profile, remote, ..Access::default() })?)))
+    Ok(Some(Arc::new(Bucket::open(text, &access(reach.clone()))?)))
+}
+
+/// What there is to reach a bucket.
+pub fn access((endpoint, region, profile, remote): Reach) -> Access {
+    Access { endpoint, region, profile, remote, ..Access::default() }
 }
 
 fn told(watcher: &mut Watcher, at: Progress) -> ControlFlow<()> {

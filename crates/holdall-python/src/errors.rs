@@ -19,6 +19,8 @@ pub enum Fail {
     Offset(String),
     /// A process forked from the one that opened it uses it.
     Forked(&'static str),
+    /// What stores in buckets do not have; the text says what to use.
+    NotInBucket(&'static str),
     /// Python code that was called raised.
     Python(PyErr),
 }
@@ -44,6 +46,7 @@ impl From<Fail> for PyErr {
             Fail::Python(e) => e,
             Fail::Closed(what) => PyValueError::new_err(format!("the {what} is closed")),
             Fail::Forked(text) => Python::attach(|py| of_class(py, "ForkedError", text)),
+            Fail::NotInBucket(text) => Python::attach(|py| of_class(py, "NotInBucketError", text)),
             Fail::Offset(text) => Python::attach(|py| of_class(py, "OffsetError", &text)),
             Fail::Busy(text) => Python::attach(|py| of_class(py, "BusyError", &text)),
             Fail::Store(e) => Python::attach(|py| of_store(py, &e)),

@@ -9,6 +9,7 @@
 //! other.
 
 mod backup;
+mod bucket;
 mod buffer;
 mod errors;
 mod file;
@@ -37,6 +38,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<names::Names>()?;
     m.add_class::<items::Items>()?;
     m.add_class::<file::RawFile>()?;
+    m.add_class::<bucket::BucketSource>()?;
+    m.add_class::<bucket::Bucket>()?;
+    m.add_class::<bucket::BucketObject>()?;
+    m.add_class::<bucket::BucketWriter>()?;
     m.add_function(wrap_pyfunction!(options::open, m)?)?;
     m.add_function(wrap_pyfunction!(backup::restore, m)?)?;
     m.add_function(wrap_pyfunction!(backup::salvage, m)?)?;

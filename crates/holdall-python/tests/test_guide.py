@@ -2,12 +2,13 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from conftest import command
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs" / "python.md"
@@ -25,19 +26,24 @@ def recipes():
     return {part.partition("\n")[0]: blocks(part) for part in parts}
 
 
-def command():
-    """Where the command `holdall` is; None where it was not built."""
-    built = [ROOT / "target" / kind / "holdall" for kind in ("release", "debug")]
-    return shutil.which("holdall") or next((str(path) for path in built if path.exists()), None)
-
-
-def test_the_guide(tmp_path, monkeypatch):
+def run(found, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = blocks(GUIDE.read_text())
-    assert len(found) == 5
     space = {}
     for block in found:
         exec(compile(block, str(GUIDE), "exec"), space)
+
+
+def test_the_guide(tmp_path, monkeypatch):
+    found = [block for block in blocks(GUIDE.read_text()) if "s3://" not in block]
+    assert len(found) == 5
+    run(found, tmp_path, monkeypatch)
+
+
+def test_the_guide_in_a_bucket(tmp_path, monkeypatch, server):
+    found = [block for block in blocks(GUIDE.read_text()) if "s3://" in block]
+    assert len(found) == 1
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server["endpoint"])
+    run(found, tmp_path, monkeypatch)
 
 
 def test_there_are_ten_recipes():

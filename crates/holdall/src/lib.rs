@@ -171,7 +171,7 @@ pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect
 pub use maintain::{ScrubOptions, Scrubber};
 pub use metrics::Distribution;
 pub use names::ListOptions;
-pub use object::{Attributes, Hints, Layout, Metadata, Segments};
+pub use object::{Attributes, Hints, Layout, Metadata, Segments, mtime};
 pub use read::{Entry, Fetched, Items, Listed, Listing, Located, NameIter, Object, Reader, Values};
 pub use salvage::{DoubtfulObject, LostObject, Salvage, SalvageReport};
 pub use store::{

@@ -20,7 +20,8 @@ const READS: usize = 64;
 pub struct Names {
     /// The names, in the order of their keys.
     pub names: Vec<String>,
-    /// What names begin with that go on behind a `/`, each once, with that `/`.
+    /// What names begin with that go on behind a `/`, each once, with that `/`. Some may hold traces of
+    /// objects that were removed, and nothing else: [`super::BucketStore::with_objects`] leaves them out.
     pub folders: Vec<String>,
     /// Where to go on; `None` at the end.
     pub next: Option<String>,
@@ -69,6 +70,31 @@ impl Inner {
                 return Ok(names);
             }
         }
+    }
+
+    /// Those of `folders` in which an object is: others hold records of objects that are gone.
+    pub(crate) async fn with_objects(
+        self: &Arc<Self>,
+        collection: &str,
+        folders: Vec<String>,
+    ) -> Result<Vec<String>> {
+        let look = |folder: String| async move {
+            let prefix = keys::prefix(collection, &folder);
+            let mut after = None;
+            loop {
+                let page = self.backend.list(&prefix, after.as_deref(), false, PAGE).await?;
+                for listed in page.keys {
+                    if object_name(&listed)?.is_some() {
+                        return Ok(Some(folder));
+                    }
+                }
+                after = page.next;
+                if after.is_none() {
+                    return Ok(None);
+                }
+            }
+        };
+        Ok(together(folders, READS, look).await?.into_iter().flatten().collect())
     }
 
     /// What is known of objects, in the order of `names`; of those removed meanwhile nothing.

@@ -382,6 +382,15 @@ impl BucketStore {
         self.inner.list(&self.collection, what).await
     }
 
+    /// Those of [`Names::folders`] in which an object is. Cost: a request for each, 64 under way
+    /// together.
+    ///
+    /// # Errors
+    /// As [`BucketStore::list`].
+    pub async fn with_objects(&self, folders: Vec<String>) -> Result<Vec<String>> {
+        self.inner.with_objects(&self.collection, folders).await
+    }
+
     /// What is known of objects, in the order of `names`; nothing of those that are not there. Cost: a
     /// request for each, 64 under way together.
     ///

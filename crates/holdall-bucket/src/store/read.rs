@@ -39,6 +39,13 @@ pub struct ObjectInfo {
 }
 
 impl ObjectInfo {
+    /// When the bytes last changed, for display: as the attribute [`holdall::MTIME`] says, which a
+    /// change of the bytes drops, else [`ObjectInfo::modified`].
+    #[must_use]
+    pub fn last_modified(&self) -> SystemTime {
+        holdall::mtime(&self.attributes).unwrap_or(self.modified)
+    }
+
     pub(crate) fn of(record: &Record) -> Self {
         Self {
             name: record.name.clone(),

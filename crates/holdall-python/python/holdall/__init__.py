@@ -13,6 +13,7 @@ import sys
 import warnings
 
 from holdall._core import Info, ObjectId
+from holdall._bucket import BucketInfo, BucketStore, Reach
 from holdall._store import (
     Collection,
     Listing,
@@ -40,6 +41,7 @@ from holdall.errors import (
     MovedError,
     NotAStoreError,
     NotFoundError,
+    NotInBucketError,
     NotStoredWarning,
     OffsetError,
     OutcomeUnknownError,
@@ -57,6 +59,8 @@ if not sys.warnoptions:
     warnings.simplefilter("default", NotStoredWarning)
 
 __all__ = [
+    "BucketInfo",
+    "BucketStore",
     "BusyError",
     "Collection",
     "ConflictError",
@@ -72,6 +76,7 @@ __all__ = [
     "MovedError",
     "NotAStoreError",
     "NotFoundError",
+    "NotInBucketError",
     "NotStoredWarning",
     "ObjectFile",
     "ObjectId",
@@ -81,6 +86,7 @@ __all__ = [
     "Options",
     "OutcomeUnknownError",
     "PoisonedError",
+    "Reach",
     "ReadOnlyError",
     "Snapshot",
     "SnapshotTooOldError",

@@ -14,15 +14,41 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
-from holdall._core import ObjectId, Source, View
+from holdall._core import ObjectId, Source
 from holdall.errors import NotStoredWarning, OffsetError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 Key = Union[str, bytes, ObjectId]
+
+class Held(Protocol):
+    """An object that a file is of, and the file's position in it."""
+
+    @property
+    def oid(self) -> ObjectId | None: ...
+    def readall(self) -> bytes: ...
+    def readinto(self, buffer: Any, /) -> int: ...
+    def write(self, data: Any, /) -> int: ...
+    def seek(self, offset: int, whence: int, /) -> int: ...
+    def tell(self) -> int: ...
+    def size(self) -> int: ...
+    def truncate(self, size: int, /) -> int: ...
+    def insert(self, data: Any, /) -> int: ...
+    def delete(self, length: int, /) -> int: ...
+    def flush(self) -> None: ...
+    def close(self, keep: bool, transaction: Source | None = None, /) -> None: ...
+
+
+class Opens(Protocol):
+    """Where objects are that files are of."""
+
+    def open_raw(
+        self, key: Any, mode: str, attributes: dict[str, bytes] | None = None, /
+    ) -> Any: ...
+
 
 #: Bytes that a file gathers before it writes, and reads ahead.
 BUFFER = 128 << 10
@@ -33,7 +59,7 @@ class RawObject(io.RawIOBase):
 
     def __init__(
         self,
-        view: View[Any],
+        view: Opens,
         key: Key,
         mode: str,
         attributes: Mapping[str, bytes] | None,
@@ -46,7 +72,7 @@ class RawObject(io.RawIOBase):
         self._reads = plus or kind == "r"
         given = dict(attributes) if attributes is not None else None
         try:
-            self._raw = view.open_raw(key, "r+" if plus and kind == "r" else kind, given)
+            self._raw: Held = view.open_raw(key, "r+" if plus and kind == "r" else kind, given)
         except OSError as e:
             if e.filename is None and e.errno is not None:
                 e.filename = key
@@ -85,7 +111,8 @@ class RawObject(io.RawIOBase):
 
     def seekable(self) -> bool:
         self._check()
-        return True
+        # What goes to a bucket is sent as it comes.
+        return bool(getattr(self._raw, "seeks", True))
 
     def size(self) -> int:
         """The object's size in bytes."""
@@ -167,7 +194,7 @@ class RawObject(io.RawIOBase):
     def _change(self, call: Callable[[Any], int], given: Any) -> int:
         try:
             return call(given)
-        except (TypeError, OverflowError, BufferError):
+        except (TypeError, OverflowError, BufferError, io.UnsupportedOperation):
             raise
         except BaseException:
             if self._anew:
@@ -398,7 +425,7 @@ def _mode_of(mode: str) -> tuple[str, bool]:
 
 
 def open_object(
-    view: View[Any],
+    view: Opens,
     key: Key,
     mode: str = "rb",
     *,

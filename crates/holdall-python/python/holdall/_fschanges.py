@@ -101,6 +101,11 @@ class Changes(AbstractFileSystem, metaclass=Instances):  # type: ignore[misc, un
         """Moves objects as one change. Nothing is moved into itself."""
         self._move(path1, path2, recursive, maxdepth)
 
+    def _rename(self, view: Any, source: str, target: str) -> None:
+        """Gives an object another name, in place of any other."""
+        view.remove(target)
+        view.rename(source, target)
+
     def _move(self, path1: Any, path2: Any, recursive: bool, maxdepth: int | None) -> None:
         with self._atomic(make=False) as tx:
             pairs = self._pairs(tx, path1, path2, recursive, maxdepth)
@@ -111,8 +116,7 @@ class Changes(AbstractFileSystem, metaclass=Instances):  # type: ignore[misc, un
                 for source, target in pairs:
                     for end in ("", "/"):
                         if source != target and source + end in tx:
-                            tx.remove(target + end)
-                            tx.rename(source + end, target + end)
+                            self._rename(tx, source + end, target + end)
 
     def rm_file(self, path: str) -> None:
         """Removes an object."""

@@ -11,6 +11,7 @@ from fsspec.config import apply_config  # type: ignore[import-untyped, unused-ig
 from fsspec.spec import _Cached  # type: ignore[import-untyped, unused-ignore]
 from fsspec.utils import tokenize  # type: ignore[import-untyped, unused-ignore]
 
+from holdall._bucket import BucketStore, is_in_bucket
 from holdall._fspaths import absolute
 from holdall._shared import number_of
 from holdall._store import Store
@@ -28,6 +29,9 @@ class Instances(_Cached):  # type: ignore[misc, unused-ignore]
     open store the instance lives no longer than its users.
     """
 
+    #: Whether stores are files; of those in buckets another class is.
+    in_file = True
+
     _of_stores: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -39,9 +43,14 @@ class Instances(_Cached):  # type: ignore[misc, unused-ignore]
             kwargs[place] = value
         kwargs = apply_config(cls, kwargs)
         store = kwargs.get("fo", "")
-        if isinstance(store, Store):
+        in_bucket = isinstance(store, BucketStore) or is_in_bucket(store)
+        if in_bucket and cls.in_file:
+            from holdall._fsbucket import HoldallBucketFileSystem
+
+            return HoldallBucketFileSystem(**kwargs)
+        if isinstance(store, (Store, BucketStore)):
             return cls._of_store(store, kwargs)
-        if store and kwargs.get("target_protocol") in LOCAL:
+        if store and not in_bucket and kwargs.get("target_protocol") in LOCAL:
             kwargs["fo"] = absolute(store)
             kwargs.pop("target_protocol", None)
             kwargs.pop("target_options", None)
@@ -49,7 +58,7 @@ class Instances(_Cached):  # type: ignore[misc, unused-ignore]
             del kwargs["mode"]
         return super().__call__(**kwargs)
 
-    def _of_store(cls, store: Store, kwargs: dict[str, Any]) -> Any:
+    def _of_store(cls, store: Store | BucketStore, kwargs: dict[str, Any]) -> Any:
         kept = not kwargs.pop("skip_instance_cache", False) and cls.cachable
         others = {name: value for name, value in kwargs.items() if name != "fo"}
         token = tokenize(cls, os.getpid(), threading.get_ident(), number_of(store), **others)

@@ -17,8 +17,16 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from holdall import _store
+from holdall._bucket import BucketStore, is_in_bucket
 from holdall._store import Store, View
-from holdall.errors import BusyError, Error, InvalidError, MovedError, NotFoundError
+from holdall.errors import (
+    BusyError,
+    Error,
+    InvalidError,
+    MovedError,
+    NotFoundError,
+    NotInBucketError,
+)
 
 Identity = tuple[int, int]
 
@@ -27,11 +35,11 @@ TRIES = 10
 
 _FILES: weakref.WeakValueDictionary[Identity, _File] = weakref.WeakValueDictionary()
 _FILES_LOCK = threading.Lock()
-_NUMBERS: weakref.WeakKeyDictionary[Store, int] = weakref.WeakKeyDictionary()
+_NUMBERS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _COUNT = itertools.count(1)
 
 
-def number_of(store: Store) -> int:
+def number_of(store: Any) -> int:
     """A number that no other store object of this process has had."""
     return _NUMBERS.setdefault(store, next(_COUNT))
 
@@ -219,8 +227,13 @@ class Shared:
         self._file: _File | None = None
 
     @staticmethod
-    def of(path: str | os.PathLike[str], options: dict[str, Any]) -> Shared:
+    def of(path: str | os.PathLike[str] | BucketStore, options: dict[str, Any]) -> Shared:
         """Of a path, which stays the same file if the process changes its folder."""
+        if isinstance(path, BucketStore) or is_in_bucket(path):
+            raise NotInBucketError(
+                f"{path} is no file; a store in a bucket is reached by holdall.open, by fo= of "
+                "holdall's file system, and from zarr through that"
+            )
         return Shared(os.path.abspath(checked(os.fsdecode(path))), options)
 
     @staticmethod

@@ -6,11 +6,13 @@ import html
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from holdall import _core
+from holdall._bucket import BucketStore, Reach, is_in_bucket, reach_of
+from holdall._meter import Meter, Progress
 from holdall._views import Collection, Listing, N, Snapshot, Transaction, View
-from holdall.errors import LockedError
+from holdall.errors import InvalidError, LockedError
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -79,59 +81,6 @@ def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, 
         if e.filename is None and e.errno is not None:
             e.filename = path
         raise
-
-
-Progress = Union[bool, Callable[[int, int], object], None]
-
-
-class Reach(TypedDict, total=False):
-    """How a bucket is reached, if environment and aws-cli's default profile do not say it."""
-
-    endpoint: str
-    region: str
-    profile: str
-    remote: str
-
-
-def _reach(given: Reach) -> tuple[str | None, str | None, str | None, str | None]:
-    """In the order in which the compiled part takes it."""
-    unknown = set(given) - set(Reach.__annotations__)
-    if unknown:
-        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
-    return (
-        given.get("endpoint"),
-        given.get("region"),
-        given.get("profile"),
-        given.get("remote"),
-    )
-
-
-class _Meter:
-    """Calls a progress function, or shows a bar if tqdm is installed."""
-
-    def __init__(self, progress: Progress, what: str):
-        self.call: Callable[[int, int], object] | None = None
-        self.bar: Any = None
-        if progress is True:
-            try:
-                from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
-            except ImportError:
-                return
-            self.bar = tqdm(desc=what, unit="B", unit_scale=True)
-            self.call = self._bar
-        elif callable(progress):
-            self.call = progress
-
-    def _bar(self, done: int, total: int) -> None:
-        self.bar.total = total or None
-        self.bar.update(done - self.bar.n)
-
-    def __enter__(self) -> Callable[[int, int], object] | None:
-        return self.call
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
 
 
 class Store(View[N]):
@@ -252,7 +201,7 @@ class Store(View[N]):
 
     def frag(self, progress: Progress = None) -> dict[str, Any]:
         """How fragmented it is, what that costs and what helps."""
-        with _Meter(progress, "looking") as call:
+        with Meter(progress, "looking") as call:
             return json.loads(self.source.frag("json", call))  # type: ignore[no-any-return]
 
     def frag_svg(self) -> str:
@@ -269,7 +218,7 @@ class Store(View[N]):
         >>> store.verify()["sound"]
         True
         """
-        with _Meter(progress, "verifying") as call:
+        with Meter(progress, "verifying") as call:
             return json.loads(self.source.verify(data, call))  # type: ignore[no-any-return]
 
     def backup(
@@ -293,8 +242,8 @@ class Store(View[N]):
         >>> holdall.open(path + ".again").keys() == store.keys()
         True
         """
-        with _Meter(progress, "backing up") as call:
-            done = self.source.backup((dest, base), verify, rate, _reach(reach), call)
+        with Meter(progress, "backing up") as call:
+            done = self.source.backup((dest, base), verify, rate, reach_of(reach), call)
             return json.loads(done)  # type: ignore[no-any-return]
 
     def defrag(
@@ -304,7 +253,7 @@ class Store(View[N]):
 
         ``progress`` is called with the bytes moved so far; with ``True`` tqdm shows a bar.
         """
-        with _Meter(progress, "moving") as call:
+        with Meter(progress, "moving") as call:
             return json.loads(self.source.defrag(rate, join, call))  # type: ignore[no-any-return]
 
     def keep_in_order(self, on: bool = True, *, rate: int | None = None) -> None:
@@ -370,7 +319,7 @@ def open(
     *,
     keys: Literal["str", "bytes"] = "str",
     **options: Unpack[Options],
-) -> Store[Any]:
+) -> Any:
     """Opens a store.
 
     ==== ============================================================
@@ -386,11 +335,28 @@ def open(
     ``keys`` is what names are given out as, ``"str"`` or ``"bytes"``; both are taken. The other
     options are described at ``Options``. The path ``":memory:"`` is a store in memory.
 
+    ``s3://BUCKET/PREFIX`` is a store in a bucket, a ``BucketStore``, which many processes use at
+    once; its options are those of ``Reach``. To make one (``a``, ``x``) asks the server some 900
+    things that a store relies on; there is no ``w``.
+
     >>> holdall.open("/nowhere.holdall")
     Traceback (most recent call last):
     holdall.errors.NotFoundError: not found: store /nowhere.holdall
     """
+    if is_in_bucket(path):
+        return _open_bucket(path, mode, keys, options)
     return Store(path, mode, keys=keys, **options)
+
+
+def _open_bucket(path: Any, mode: str, keys: str, options: Mapping[str, Any]) -> Any:
+    if keys != "str":
+        raise InvalidError(f"keys={keys!r}: names in a bucket are text")
+    try:
+        return BucketStore(path, mode, **options)
+    except OSError as e:
+        if e.filename is None and e.errno is not None:
+            e.filename = path
+        raise
 
 
 def restore(
@@ -405,8 +371,8 @@ def restore(
     ``at`` names another backup of the place, or a time as ``2026-11-27T08:00:00Z``. The store
     is verified before it has its name.
     """
-    with _Meter(progress, "restoring") as call:
-        done = _core.restore((dest, list(parts)), at, _reach(reach), call)
+    with Meter(progress, "restoring") as call:
+        done = _core.restore((dest, list(parts)), at, reach_of(reach), call)
         return json.loads(done)  # type: ignore[no-any-return]
 
 
@@ -423,7 +389,7 @@ def salvage(
     returned is that of ``holdall salvage --json``; ``lost`` and ``doubtful`` are empty if all is
     there.
     """
-    with _Meter(progress, "salvaging") as call:
+    with Meter(progress, "salvaging") as call:
         done = _core.salvage(damaged, new, partial, call)
         return json.loads(done)  # type: ignore[no-any-return]
 

@@ -118,6 +118,10 @@ class FullError(Error, OSError):
     _number = errno.ENOSPC
 
 
+class NotInBucketError(Error, NotImplementedError):
+    """Stores in buckets have no such thing; the message says what to use."""
+
+
 class PoisonedError(Error, OSError):
     """A write or sync failed before; open the store again."""
 

@@ -35,6 +35,7 @@ from fsspec.core import get_compression  # type: ignore[import-untyped, unused-i
 from fsspec.utils import tokenize  # type: ignore[import-untyped, unused-ignore]
 
 from holdall import _fspaths as paths
+from holdall._bucket import BucketStore
 from holdall._files import BUFFER
 from holdall._fschanges import Changes
 from holdall._fsfiles import Blocks, Raw, Reader, Reading, ReadWriter, Text, Writer, close_both
@@ -55,7 +56,7 @@ def _of(path: str) -> tuple[int, int]:
 class HoldallFileSystem(Changes):
     """The objects of a store as files.
 
-    ``fo`` is the store: a path, or a ``holdall.Store`` that is open. ``mode="r"`` refuses every
+    ``fo`` is the store: a path, an address ``s3://BUCKET/PREFIX``, or a store that is open. ``mode="r"`` refuses every
     change. Other options are those of ``holdall.open``. A store given by its path is open for
     writing only while something is written; while it is read, other processes can read it too.
     """
@@ -67,7 +68,7 @@ class HoldallFileSystem(Changes):
 
     def __init__(
         self,
-        fo: str | os.PathLike[str] | Store = "",
+        fo: str | os.PathLike[str] | Store | BucketStore = "",
         mode: str = "a",
         target_protocol: str | None = None,
         target_options: dict[str, Any] | None = None,
@@ -87,7 +88,9 @@ class HoldallFileSystem(Changes):
         if isinstance(fo, Store):
             self._shared = Shared.of_store(fo, options)
             return
-        path = os.fspath(fo)
+        if self._open_elsewhere(fo, options):
+            return
+        path = os.fspath(fo)  # type: ignore[arg-type, unused-ignore]
         if not path:
             raise ValueError("name a store: holdall://FILE.holdall/.. or fo=FILE")
         if target_protocol not in LOCAL:
@@ -96,6 +99,10 @@ class HoldallFileSystem(Changes):
             opened = fsspec.filesystem(target_protocol, **(target_options or {})).open(path)
             path = opened.name
         self._shared = Shared.of(path, options)
+
+    def _open_elsewhere(self, fo: Any, options: dict[str, Any]) -> bool:
+        """Whether the store is none of a file; then it is known from here on."""
+        return False
 
     # Names.
 
@@ -285,6 +292,11 @@ class HoldallFileSystem(Changes):
             return {"name": whole, "size": 0, "type": "directory"}
         return self._info(store, before, name)
 
+    def _entries(
+        self, store: View, before: str, found: dict[str, bool]
+    ) -> list[dict[str, Any]]:
+        return [self._entry(store, before, n, folder) for n, folder in found.items()]
+
     def _missing(self, name: str) -> NotFoundError:
         return NotFoundError(f"not found: {name!r} in {self._shared}")
 
@@ -328,7 +340,7 @@ class HoldallFileSystem(Changes):
                 raise self._missing(name)
             if not detail:
                 return [before + n for n in found]
-            return [self._entry(store, before, n, folder) for n, folder in found.items()]
+            return self._entries(store, before, found)
 
     def find(
         self,
@@ -357,7 +369,8 @@ class HoldallFileSystem(Changes):
                 names = sorted(found)
                 if not detail:
                     return [before + n for n in names]
-                return {before + n: self._entry(store, before, n, found[n]) for n in names}
+                entries = self._entries(store, before, {n: found[n] for n in names})
+                return {entry["name"]: entry for entry in entries}
         except NotFoundError:
             if self._shared.given is not None or self._shared.identity() is not None:
                 raise
@@ -430,6 +443,13 @@ class HoldallFileSystem(Changes):
             pairs = [(self._name_of(name), data) for name, data in path.items()]
             store.put_many(pairs)
 
+    def _opened(self, name: str) -> Reading:
+        """An object to be read."""
+        # Opened outside of a transaction, it reads what is committed.
+        with self._joined() as work:
+            use: Callable[..., Any] = self._reading if work else self._shared.reading
+        return Reading(use, name, self._shared.identity())
+
     def _open(
         self,
         path: str,
@@ -443,10 +463,7 @@ class HoldallFileSystem(Changes):
         size = block_size if isinstance(block_size, int) and block_size > 0 else BUFFER
         kind = mode.replace("b", "").replace("t", "")
         if kind == "r":
-            # Opened outside of a transaction, it reads what is committed.
-            with self._joined() as work:
-                use: Callable[..., Any] = self._reading if work else self._shared.reading
-            raw = Reading(use, self._name_of(path), self._shared.identity())
+            raw = self._opened(self._name_of(path))
             if cache_type is None:
                 return Reader(raw, size, self, path)
             return Blocks(

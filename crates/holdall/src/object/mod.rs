@@ -19,8 +19,8 @@ pub use hints::{Hints, StoredHints};
 pub use holdall_core::attributes::Attributes;
 pub use holdall_core::heap_record::{Body, Head, Record, encode_attributes};
 pub use read::{
-    Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, own_in_place, own_record,
-    read_record, segments, time_of,
+    Layout, Metadata, ObjectBody, Segments, metadata, mtime, open, open_at, own_in_place,
+    own_record, read_record, segments, time_of,
 };
 pub use rearrange::{ObjectPiece, pieces};
 pub use replace::{ObjectLocation, PreviousBody};

@@ -73,9 +73,15 @@ impl Metadata {
     /// change of the bytes drops, else [`Metadata::modified`].
     #[must_use]
     pub fn last_modified(&self) -> Option<SystemTime> {
-        let said = self.attributes.get(MTIME).and_then(|text| std::str::from_utf8(text).ok());
-        said.and_then(|text| time_at(text.parse().ok()?)).or(self.modified)
+        mtime(&self.attributes).or(self.modified)
     }
+}
+
+/// The time that the attribute [`MTIME`] says, if it is there and says one.
+#[must_use]
+pub fn mtime(attributes: &Attributes) -> Option<SystemTime> {
+    let text = std::str::from_utf8(attributes.get(MTIME)?).ok()?;
+    time_at(text.parse().ok()?)
 }
 
 /// The time this many nanoseconds after 1970 UTC, or before, if the system can have it.
