@@ -15,11 +15,6 @@ use object_store::{
 };
 use std::ops::Range;
 
-/// Bytes of a stream that are read at once: what a blob has, and in step with blobs.
-const PIECE: u64 = 8 << 20;
-/// Pieces that are read ahead of who takes them.
-const AHEAD: usize = 4;
-
 /// What is known of an object as `object_store` has it.
 pub fn meta_of(location: Path, found: &ObjectInfo) -> ObjectMeta {
     meta(location, found.size, found.version, Some(found.last_modified()))
@@ -57,17 +52,10 @@ async fn piece(location: &Path, mut object: Object, range: Range<u64>) -> Result
     object.read(range).await.map_err(failed(location.as_ref()))
 }
 
-/// The bytes of a range, some pieces ahead.
 fn pieces(location: &Path, object: Object, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
     let location = location.clone();
-    let ends = (range.start / PIECE + 1..).map(|n| n.saturating_mul(PIECE));
-    let starts = std::iter::once(range.start).chain(ends);
-    let each = starts.take_while(move |start| *start < range.end).map(move |start| {
-        let (object, location) = (object.clone(), location.clone());
-        let end = range.end.min((start / PIECE + 1).saturating_mul(PIECE));
-        async move { piece(&location, object, start..end).await }
-    });
-    stream::iter(each).buffered(AHEAD).boxed()
+    let pieces = object.pieces(range).into_stream();
+    pieces.map(move |piece| piece.map_err(failed(location.as_ref()))).boxed()
 }
 
 /// The bytes of several ranges of one version. Those that lie near each other are read together.
