@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -54,11 +55,19 @@ func crossCheck(orders map[string][]porcupine.Operation) copies {
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		s := model.Init().(state)
+		s, ranges := model.Init().(state), map[string]*call{}
 		for at, operation := range orders[name] {
 			in, out := operation.Input.(input), operation.Output.(output)
 			_, after := step(s, in, out)
+			if in.kind == read && in.to < 0 && out.hasContent && s.content != unknown {
+				found.parts(all, ranges, parse(s.content), parse(out.content))
+			}
 			s = after.(state)
+			for _, c := range in.cuts {
+				if strings.HasPrefix(c.put, unknown) {
+					ranges[parse(c.put)[0].marker] = in.call
+				}
+			}
 			if in.kind == set && in.call.Op != "put" && out.answer == ok {
 				found.one(all, in.call, s.learned(orders[name][at+1:]))
 			}
@@ -121,6 +130,40 @@ func (c *copies) one(all map[string][]spell, made *call, content string) {
 		return
 	}
 	c.wrong = append(c.wrong, fmt.Sprintf("%s of %v to %s has %s, which it never was", made.Op, parts, made.Name, short(content)))
+}
+
+// parts looks at what a read shows where a range was copied to: the source must have had it.
+func (c *copies) parts(all map[string][]spell, ranges map[string]*call, known, seen []run) {
+	at := 0
+	for _, r := range known {
+		part := told(slice(seen, at, at+r.count))
+		at += r.count
+		made := ranges[r.marker]
+		if made == nil {
+			continue
+		}
+		from, ends, open := made.First+r.from, int64(never), all[made.source()] == nil
+		if made.answer != nil && made.is() == "ok" {
+			ends = made.answer.At
+		}
+		right := false
+		for _, s := range all[made.source()] {
+			if !s.exists || s.from > ends || s.to < made.At {
+				continue
+			}
+			source := told(slice(parse(s.content), from, from+r.count))
+			open = open || s.content == unknown || hasUnknown(source)
+			right = right || s.content != unknown && source == part
+		}
+		switch {
+		case right:
+			c.right++
+		case open:
+			c.open++
+		default:
+			c.wrong = append(c.wrong, fmt.Sprintf("a range of %s in %s has %s, which it never was", made.source(), made.Name, short(part)))
+		}
+	}
 }
 
 func hasUnknown(content string) bool {

@@ -13,10 +13,11 @@ export SERVERS=$here/../servers
 PATH=$PATH:/usr/local/go/bin
 target=${CARGO_TARGET_DIR:-$here/../../target}
 cargo build -q --profile test -p holdall-bucket --example histories
+cp "$target/debug/examples/histories" "$dir/client"
 (cd "$here" && go build -o "$dir/linearizable" .)
 rm -rf "$dir/histories"
 started=$("$SERVERS/$server.sh" start "$dir" ${PORT:+"$PORT"})
 eval "$started"
 trap '"$SERVERS/$server.sh" stop "$dir"' EXIT
 "$dir/linearizable" run -server "$server" -dir "$dir" -out "$dir/histories" \
-    -histories "$target/debug/examples/histories" "$@"
+    -histories "$dir/client" "$@"
