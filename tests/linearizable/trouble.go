@@ -15,6 +15,9 @@ import (
 // Clients that may be stopped for longer than the grace at once.
 const mostStopped = 3
 
+// Clients that collect: the first ones.
+const collectors = 2
+
 // wait sleeps, or returns false if the run is over before.
 func (r *runner) wait(d time.Duration) bool {
 	select {
@@ -42,7 +45,8 @@ func (r *runner) troubleClients(random *rand.Rand) {
 				stopped++
 			}
 		}
-		free := !w.stopped
+		// Who collects lives longer, so that a cycle ends now and then.
+		free := !w.stopped && (w.slot >= collectors || what >= 50 || random.Intn(5) == 0)
 		if free && what >= 50 {
 			w.stopped = true
 		}

@@ -21,6 +21,9 @@ pub(crate) const TOGETHER: usize = 8;
 const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(5);
 
+/// How long a base that was seen is good for a write: fewer changes than a record remembers take longer.
+const FRESH: Duration = Duration::from_secs(1);
+
 /// What a store's handles share.
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -60,14 +63,20 @@ impl Inner {
     pub(crate) async fn read(&self, target: &Target) -> Result<Option<Current>> {
         let known = self.cache.record(&target.key);
         let unless = known.as_ref().map(|known| &known.tag);
+        let seen = self.environment.now();
         match self.backend.get(&target.key, None, unless).await? {
             Got::Absent => {
                 self.cache.forget(&target.key);
                 Ok(None)
             }
-            Got::Same => known.map(Some).ok_or_else(|| {
-                Error::corrupt(&*target.key, "the server says that it is unchanged")
-            }),
+            Got::Same => {
+                let known = known.ok_or_else(|| {
+                    Error::corrupt(&*target.key, "the server says that it is unchanged")
+                })?;
+                let current = Current { seen, ..known };
+                self.cache.keep(&target.key, &current);
+                Ok(Some(current))
+            }
             Got::Found(found) => {
                 let record = Record::decode(&found.bytes, &target.shown())?;
                 if record.collection != target.collection || record.name != target.name {
@@ -75,11 +84,17 @@ impl Inner {
                     return Err(Error::corrupt(target.shown(), detail));
                 }
                 let written = Some(found.date / 1000);
-                let current = Current { tag: found.tag, written, record: Arc::new(record) };
+                let current = Current { tag: found.tag, written, seen, record: Arc::new(record) };
                 self.cache.keep(&target.key, &current);
                 Ok(Some(current))
             }
         }
+    }
+
+    /// Whether a base was seen so lately that few changes can have come since. With more than a record
+    /// remembers, nobody could tell what became of a write on it.
+    pub(crate) fn is_fresh(&self, base: &Current) -> bool {
+        self.environment.now().saturating_sub(base.seen) <= FRESH
     }
 
     /// An intent and its tag.
