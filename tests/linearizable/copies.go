@@ -8,7 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// What a look at copies found: each must have a content that a source had while it was made.
+// What a look at copied ranges found: each must be what its source had while it was copied.
 type copies struct {
 	right, open int
 	wrong       []string
@@ -20,20 +20,21 @@ type spell struct {
 	from, to int64
 	exists   bool
 	content  string
+	// Whether the answer of the change told its version: else another order may be right too.
+	sure bool
 }
 
 // spells are the states of a name, in order; the last content that was learned of each.
 func spells(order []porcupine.Operation) []spell {
-	out := []spell{{from: 0, to: never}}
+	out := []spell{{from: 0, to: never, sure: true}}
 	s := model.Init().(state)
 	for _, operation := range order {
-		in := operation.Input.(input)
-		_, after := step(s, in, operation.Output)
+		in, answered := operation.Input.(input), operation.Output.(output)
+		_, after := step(s, in, answered)
 		next := after.(state)
-		changes := in.kind != read && in.kind != list
-		if changes && next != s {
+		if in.kind >= set && next != s {
 			out[len(out)-1].to = operation.Return
-			out = append(out, spell{from: operation.Call, to: never})
+			out = append(out, spell{from: operation.Call, to: never, sure: answered.version != any})
 		}
 		last := &out[len(out)-1]
 		last.exists, last.content = next.exists, next.content
@@ -42,21 +43,20 @@ func spells(order []porcupine.Operation) []spell {
 	return out
 }
 
-// crossCheck looks where what was copied came from.
+// crossCheck looks where ranges that were copied came from: their bytes are known only once somebody
+// read the target. Whole copies are checked as reads of their source.
 func crossCheck(orders map[string][]porcupine.Operation) copies {
 	var found copies
 	all := map[string][]spell{}
+	var names []string
 	for name, order := range orders {
 		all[name] = spells(order)
-	}
-	var names []string
-	for name := range orders {
 		names = append(names, name)
 	}
 	sort.Strings(names)
 	for _, name := range names {
 		s, ranges := model.Init().(state), map[string]*call{}
-		for at, operation := range orders[name] {
+		for _, operation := range orders[name] {
 			in, out := operation.Input.(input), operation.Output.(output)
 			_, after := step(s, in, out)
 			if in.kind == read && in.to < 0 && out.hasContent && s.content != unknown {
@@ -68,71 +68,12 @@ func crossCheck(orders map[string][]porcupine.Operation) copies {
 					ranges[parse(c.put)[0].marker] = in.call
 				}
 			}
-			if in.kind == set && in.call.Op != "put" && out.answer == ok {
-				found.one(all, in.call, s.learned(orders[name][at+1:]))
-			}
 		}
 	}
 	return found
 }
 
-// learned is the content of a state as the reads that follow it see it.
-func (s state) learned(rest []porcupine.Operation) string {
-	for _, operation := range rest {
-		in := operation.Input.(input)
-		if s.content != unknown || in.kind != read && in.kind != list {
-			break
-		}
-		_, after := step(s, in, operation.Output)
-		s = after.(state)
-	}
-	return s.content
-}
-
-// one looks for parts that give the content of a copy, each there between its call and its answer.
-func (c *copies) one(all map[string][]spell, made *call, content string) {
-	if content == unknown {
-		c.open++
-		return
-	}
-	parts := made.Parts
-	if made.Op != "concat" {
-		parts = []string{made.source()}
-	}
-	joined, open := []string{""}, false
-	for _, part := range parts {
-		var longer []string
-		for _, s := range all[part] {
-			if !s.exists || s.from > made.answer.At || s.to < made.At {
-				continue
-			}
-			if s.content == unknown || hasUnknown(s.content) {
-				open = true
-				continue
-			}
-			for _, before := range joined {
-				longer = append(longer, told(append(parse(before), parse(s.content)...)))
-			}
-		}
-		if all[part] == nil {
-			open = true
-		}
-		joined = longer
-	}
-	for _, candidate := range joined {
-		if candidate == content {
-			c.right++
-			return
-		}
-	}
-	if open {
-		c.open++
-		return
-	}
-	c.wrong = append(c.wrong, fmt.Sprintf("%s of %v to %s has %s, which it never was", made.Op, parts, made.Name, short(content)))
-}
-
-// parts looks at what a read shows where a range was copied to: the source must have had it.
+// parts looks at what a read shows where a range was copied to.
 func (c *copies) parts(all map[string][]spell, ranges map[string]*call, known, seen []run) {
 	at := 0
 	for _, r := range known {
@@ -142,19 +83,11 @@ func (c *copies) parts(all map[string][]spell, ranges map[string]*call, known, s
 		if made == nil {
 			continue
 		}
-		from, ends, open := made.First+r.from, int64(never), all[made.source()] == nil
-		if made.answer != nil && made.is() == "ok" {
+		ends := int64(never)
+		if made.is() == "ok" {
 			ends = made.answer.At
 		}
-		right := false
-		for _, s := range all[made.source()] {
-			if !s.exists || s.from > ends || s.to < made.At {
-				continue
-			}
-			source := told(slice(parse(s.content), from, from+r.count))
-			open = open || s.content == unknown || hasUnknown(source)
-			right = right || s.content != unknown && source == part
-		}
+		right, open := came(all[made.source()], made.At, ends, made.First+r.from, part)
 		switch {
 		case right:
 			c.right++
@@ -166,11 +99,19 @@ func (c *copies) parts(all map[string][]spell, ranges map[string]*call, known, s
 	}
 }
 
-func hasUnknown(content string) bool {
-	for _, r := range parse(content) {
-		if r.marker[0] == '?' {
-			return true
+// came tells whether a source had this part at that place between two times, or may have had.
+func came(source []spell, from, to int64, place int, part string) (right, open bool) {
+	count := units(parse(part))
+	for at, s := range source {
+		if s.from > to || s.to < from {
+			continue
+		}
+		had := told(slice(parse(s.content), place, place+count))
+		right = right || s.exists && s.content != unknown && had == part
+		open = open || s.exists && (s.content == unknown || strings.Contains(had, unknown))
+		for _, near := range source[max(0, at-1):min(len(source), at+2)] {
+			open = open || !near.sure
 		}
 	}
-	return false
+	return right, open || source == nil
 }

@@ -209,6 +209,20 @@ func (e *expanded) there(c *call, name string, is answer) {
 	e.add(c, name, input{kind: list}, output{answer: is, version: any, size: -1})
 }
 
+// was is the operation that finds a source, part `at` of so many, as what was copied says.
+func (e *expanded) was(c *call, name string, at, parts int, content string) {
+	in, out := input{kind: read, to: -1}, output{version: any, size: -1, content: content, hasContent: true}
+	switch {
+	case content == unknown:
+		in.kind, out.hasContent = list, false
+	case parts > 1 && at == 0:
+		in.kind = prefix
+	case parts > 1:
+		in.kind = suffix
+	}
+	e.add(c, name, in, out)
+}
+
 // missing is the name that an answer says is not there.
 func missing(c *call) string {
 	_, quoted, _ := strings.Cut(c.answer.What, "\"")
@@ -230,11 +244,11 @@ func (e *expanded) copy(c *call) {
 			target.content = content
 		}
 		e.add(c, c.Name, target, out)
-		for _, source := range sources {
+		for at, source := range sources {
 			if c.Op == "rename" {
 				e.add(c, source, input{kind: removeSource, content: target.content}, output{version: any, size: -1})
 			} else {
-				e.there(c, source, ok)
+				e.was(c, source, at, len(sources), target.content)
 			}
 		}
 	case "both":

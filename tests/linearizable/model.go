@@ -52,6 +52,8 @@ type state struct {
 	exists  bool
 	version version
 	content string
+	// The units of a content that is not known; negative if they are not known either.
+	size int
 }
 
 // after is the state that a change leaves which has the version `v`, of which little may be known.
@@ -65,7 +67,7 @@ func (s state) after(v version, content string) (state, bool) {
 		next = any
 	}
 	merged, ok := next.meets(v)
-	return state{true, merged, content}, ok
+	return state{true, merged, content, -1}, ok
 }
 
 // What is asked of one name.
@@ -74,6 +76,9 @@ type kind int
 const (
 	read kind = iota
 	list
+	// prefix and suffix read what a joint of several objects begins and ends with.
+	prefix
+	suffix
 	set
 	edit
 	remove
@@ -139,7 +144,7 @@ func step(before, asked, answered interface{}) (bool, interface{}) {
 		return true, next
 	}
 	switch in.kind {
-	case read, list:
+	case read, list, prefix, suffix:
 		next, done := s.read(in, out)
 		return done, next
 	}
@@ -177,17 +182,20 @@ func (s state) read(in input, out output) (state, bool) {
 		return s, false
 	}
 	s.version = merged
-	if s.content != unknown && out.size >= 0 && units(parse(s.content)) != out.size {
+	if out.size >= 0 && s.units() >= 0 && s.units() != out.size {
 		return s, false
 	}
 	if !out.hasContent {
 		return s, true
 	}
+	if in.kind == prefix || in.kind == suffix {
+		return s, s.partOf(in.kind, parse(out.content))
+	}
 	if in.to < 0 {
-		if !matches(s.content, out.content) {
+		if !matches(s.content, out.content) || s.size >= 0 && s.size != units(parse(out.content)) {
 			return s, false
 		}
-		s.content = out.content
+		s.content, s.size = out.content, -1
 		return s, true
 	}
 	if s.content == unknown {
@@ -195,6 +203,41 @@ func (s state) read(in input, out output) (state, bool) {
 	}
 	part := told(slice(parse(s.content), in.from, in.to))
 	return s, matches(part, out.content)
+}
+
+// units is the size of a state; negative if it is not known.
+func (s state) units() int {
+	if s.content == unknown {
+		return s.size
+	}
+	return units(parse(s.content))
+}
+
+// partOf tells whether a joint can begin or end with the state.
+func (s state) partOf(where kind, joint []run) bool {
+	size, all := s.units(), units(joint)
+	if size < 0 {
+		return true
+	}
+	if size > all {
+		return false
+	}
+	part := slice(joint, 0, size)
+	if where == suffix {
+		part = slice(joint, all-size, all)
+	}
+	return matches(s.content, told(part))
+}
+
+// grown is the size that splices leave; false if one goes beyond the end.
+func grown(size int, cuts []cut) (int, bool) {
+	for _, c := range cuts {
+		if !c.end && c.at+c.cut > size {
+			return 0, false
+		}
+		size += units(parse(c.put)) - c.cut
+	}
+	return size, true
 }
 
 // applied gives what splices make of a content; false if one goes beyond its end.
@@ -232,7 +275,16 @@ func (s state) change(in input, out output) (state, bool) {
 			return s, false
 		}
 		if s.content == unknown {
-			return s.after(out.version, unknown)
+			size, fits := grown(s.size, in.cuts)
+			if s.size >= 0 && (!fits || out.size >= 0 && size != out.size) {
+				return s, false
+			}
+			next, done := s.after(out.version, unknown)
+			next.size = out.size
+			if s.size >= 0 {
+				next.size = size
+			}
+			return next, done
 		}
 		runs, fits := applied(parse(s.content), in.cuts)
 		if !fits || out.size >= 0 && units(runs) != out.size {
@@ -258,7 +310,7 @@ func (s state) change(in input, out output) (state, bool) {
 
 // model is that of one name: histories are taken apart by name before.
 var model = porcupine.Model{
-	Init:  func() interface{} { return state{version: any} },
+	Init:  func() interface{} { return state{version: any, size: -1} },
 	Step:  step,
 	Equal: func(a, b interface{}) bool { return a == b },
 	DescribeOperation: func(in, out interface{}) string {
@@ -293,7 +345,7 @@ func short(content string) string {
 }
 
 func describe(in input, out output) string {
-	kinds := []string{"read", "list", "set", "edit", "remove", "remove source"}
+	kinds := []string{"read", "list", "prefix", "suffix", "set", "edit", "remove", "remove source"}
 	answers := []string{"ok", "none", "exists", "other version", "out of range", "pending"}
 	text := kinds[in.kind]
 	if in.call != nil {

@@ -198,7 +198,7 @@ func conclude(calls []*call, folder string) error {
 	started := time.Now()
 	v := check(calls, folder, 2*time.Minute)
 	fmt.Printf("%d names, %d operations, %d of them open: checked in %.1f s\n", v.names, v.operations, v.open, time.Since(started).Seconds())
-	fmt.Printf("%d copies are of their sources, of %d that is not known\n", v.copies.right, v.copies.open)
+	fmt.Printf("%d copied ranges are of their sources, of %d that is not known\n", v.copies.right, v.copies.open)
 	for _, wrong := range v.wrong {
 		fmt.Println("WRONG:", wrong)
 	}
