@@ -56,7 +56,8 @@ stop_server() {
     for file in "$dir"/run/*.pid; do
         [ -e "$file" ] || continue
         kill "$(cat "$file")" 2> /dev/null || true
-        tail --pid="$(cat "$file")" -f /dev/null
+        # Some wait without end for those that ended before.
+        timeout 20 tail --pid="$(cat "$file")" -f /dev/null || kill -9 "$(cat "$file")" || true
     done
 }
 
