@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -159,7 +160,14 @@ func drive(s settings) error {
 		go func() { defer chaos.Done(); r.troubleClients(rand.New(rand.NewSource(s.seed))) }()
 		go func() { defer chaos.Done(); r.troubleServers(rand.New(rand.NewSource(s.seed + 1))) }()
 	}
-	time.Sleep(time.Duration(s.seconds) * time.Second)
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	select {
+	case <-time.After(time.Duration(s.seconds) * time.Second):
+	case <-ended:
+		fmt.Println("ended before its time")
+	}
+	signal.Stop(ended)
 	close(r.over)
 	chaos.Wait()
 	r.lock.Lock()
