@@ -126,7 +126,6 @@ SEED ?= 1
 GRACE ?= 12
 linearizable: MINUTES = 10
 linearizable:
-	cd tests/linearizable && $${GO:-go} test .
 	tests/linearizable/run.sh $(SERVER) target/servers/$(SERVER) -grace $(GRACE) -seed $(SEED) \
 		-seconds $$(($(MINUTES) * 60))
 

@@ -80,6 +80,17 @@ func (r *runner) client(what string, more ...string) *exec.Cmd {
 	return command
 }
 
+// worker is a client that leaves a history.
+func (r *runner) worker(what string, slot, generation int) *exec.Cmd {
+	_, blobs, parts := r.sizes()
+	history := filepath.Join(r.out, fmt.Sprintf("%02d-%03d.jsonl", slot, generation))
+	return r.client(what, "history="+history, fmt.Sprintf("slot=%d", slot),
+		fmt.Sprintf("generation=%d", generation), fmt.Sprintf("seed=%d", r.seed),
+		fmt.Sprintf("tasks=%d", r.tasks), fmt.Sprintf("names=%d", r.names),
+		fmt.Sprintf("epoch=%d", r.epoch), fmt.Sprintf("began=%d", r.began),
+		fmt.Sprintf("blobs=%d", blobs), fmt.Sprintf("parts=%d", parts))
+}
+
 // sizes are those of a store whose trees are small, for odd seeds, or the usual ones.
 func (r *runner) sizes() (small, blobs, parts int) {
 	if r.seed%2 == 1 {
@@ -92,13 +103,7 @@ func (r *runner) sizes() (small, blobs, parts int) {
 func (r *runner) start(w *worker) error {
 	w.generation++
 	w.stopped = false
-	_, blobs, parts := r.sizes()
-	history := filepath.Join(r.out, fmt.Sprintf("%02d-%03d.jsonl", w.slot, w.generation))
-	command := r.client("work", "history="+history, fmt.Sprintf("slot=%d", w.slot),
-		fmt.Sprintf("generation=%d", w.generation), fmt.Sprintf("seed=%d", r.seed),
-		fmt.Sprintf("tasks=%d", r.tasks), fmt.Sprintf("names=%d", r.names),
-		fmt.Sprintf("epoch=%d", r.epoch), fmt.Sprintf("began=%d", r.began),
-		fmt.Sprintf("blobs=%d", blobs), fmt.Sprintf("parts=%d", parts))
+	command := r.worker("work", w.slot, w.generation)
 	log, err := os.OpenFile(filepath.Join(r.out, "clients.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -182,6 +187,10 @@ func drive(s settings) error {
 }
 
 func (r *runner) finish() error {
+	// What is there when all is over ends the history.
+	if out, err := r.worker("last", r.clients, 1).CombinedOutput(); err != nil {
+		return fmt.Errorf("reading all: %w: %s", err, out)
+	}
 	calls, err := readAll(r.out)
 	if err != nil {
 		return err

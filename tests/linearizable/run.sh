@@ -14,7 +14,7 @@ PATH=$PATH:/usr/local/go/bin
 target=${CARGO_TARGET_DIR:-$here/../../target}
 cargo build -q --profile test -p holdall-bucket --example histories
 cp "$target/debug/examples/histories" "$dir/client"
-(cd "$here" && go build -o "$dir/linearizable" .)
+(cd "$here" && go test . && go build -o "$dir/linearizable" .)
 rm -rf "$dir/histories"
 started=$("$SERVERS/$server.sh" start "$dir" ${PORT:+"$PORT"})
 eval "$started"

@@ -36,7 +36,7 @@ impl Chance {
         format!("{}{:04x}", self.marker, self.number)
     }
 
-    /// A new content: its bytes, and how it is told.
+    /// A new content: its bytes, and its form in a history.
     fn content(&mut self, units: u64) -> (Bytes, String) {
         let marker = self.marker();
         (bytes_of(&marker, units), told(&marker, units))
@@ -60,7 +60,7 @@ impl Chance {
         from..from + self.random.random_range(0..=most)
     }
 
-    /// Splices of an object of this size, as one change: how each is told, and the size since.
+    /// Splices of an object of this size, as one change: each also as a history has it; and the size since.
     pub(crate) fn splices(&mut self, mut units: u64) -> (Vec<Splice>, Vec<Value>, u64) {
         let (mut splices, mut all) = (Vec::new(), Vec::new());
         for _ in 0..1 + self.random.random_range(0..6) / 3 {

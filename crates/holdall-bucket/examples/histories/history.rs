@@ -54,7 +54,7 @@ fn with(mut what: Value, more: &[(&str, u64)]) -> Value {
     what
 }
 
-/// How an answer is told: `is` says of which sort it is.
+/// An answer in a history: `is` says of which sort it is.
 pub(crate) fn told<T>(answer: Result<T>, ok: impl FnOnce(T) -> Value) -> Value {
     let e = match answer {
         Ok(value) => return with_is(ok(value), "ok"),
@@ -82,7 +82,7 @@ fn with_is(mut value: Value, is: &str) -> Value {
     value
 }
 
-/// How a version is told.
+/// A version in a history.
 pub(crate) fn version(version: ObjectVersion) -> Value {
     json!({"version": version.to_string()})
 }

@@ -2,8 +2,8 @@
 //!
 //! `create place=` makes a store, with a grace of `grace=` seconds and, with `small=1`, sizes that
 //! make trees of few entries; only a test may do that. `work` runs operations by seed until it is
-//! killed and writes each call before it is made and each answer after it came. `end` collects until
-//! nothing is left, verifies, and tells what it found.
+//! killed and writes each call before it is made and each answer after it came. `last` reads all names.
+//! `end` collects until nothing is left, verifies, and tells what it found.
 
 mod chosen;
 mod history;
@@ -57,8 +57,9 @@ fn main() -> Result<()> {
     match what.as_str() {
         "create" => runtime.block_on(create(&arguments)),
         "work" => runtime.block_on(work(&arguments)),
+        "last" => runtime.block_on(last(&arguments)),
         "end" => runtime.block_on(end(&arguments)),
-        _ => Err(Error::Invalid("histories create, work or end".into())),
+        _ => Err(Error::Invalid("histories create, work, last or end".into())),
     }
 }
 
@@ -116,6 +117,12 @@ async fn work(arguments: &Arguments) -> Result<()> {
         async move { tokio::spawn(worker?.run()).await.map_err(|e| Error::io("a task", e.into()))? }
     });
     futures::future::try_join_all(tasks).await.map(drop)
+}
+
+async fn last(arguments: &Arguments) -> Result<()> {
+    let store = BucketStore::open_at(arguments.text("place")?, &Access::default()).await?;
+    let history = Arc::new(History::open(arguments.text("history")?)?);
+    work::Worker::new(store, history, arguments, 0)?.last().await
 }
 
 /// Collects until nothing is found any more, verifies, collects in full, verifies again.

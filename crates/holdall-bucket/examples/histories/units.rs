@@ -21,12 +21,12 @@ pub(crate) fn bytes_of(marker: &str, count: u64) -> Bytes {
     bytes.freeze()
 }
 
-/// How `count` units of a marker are told.
+/// `count` units of a marker, in a history.
 pub(crate) fn told(marker: &str, count: u64) -> String {
     if count == 0 { String::new() } else { format!("{marker}:0:{count}") }
 }
 
-/// What one unit is of. What is no unit is told by its bytes.
+/// What one unit is of. What is no unit shows its bytes.
 fn unit(bytes: &[u8]) -> (String, u64) {
     if bytes.iter().all(|byte| *byte == 0) && bytes.len() as u64 == UNIT {
         return ("0".into(), 0);
