@@ -64,18 +64,35 @@ impl Inner {
         let known = self.cache.record(&target.key);
         let unless = known.as_ref().map(|known| &known.tag);
         let seen = self.environment.now();
-        match self.backend.get(&target.key, None, unless).await? {
+        let got = self.backend.get(&target.key, None, unless).await?;
+        match self.taken(target, known, got, seen) {
+            // A client that goes on with an answer that broke off may have joined two records, if a
+            // server gives the tag of the one with the bytes of the other. Damage is there again.
+            Err(Error::Corrupt { .. }) => {
+                let got = self.backend.get(&target.key, None, None).await?;
+                self.taken(target, None, got, seen)
+            }
+            taken => taken,
+        }
+    }
+
+    fn taken(
+        &self,
+        target: &Target,
+        known: Option<Current>,
+        got: Got,
+        seen: Duration,
+    ) -> Result<Option<Current>> {
+        let current = match got {
             Got::Absent => {
                 self.cache.forget(&target.key);
-                Ok(None)
+                return Ok(None);
             }
             Got::Same => {
                 let known = known.ok_or_else(|| {
                     Error::corrupt(&*target.key, "the server says that it is unchanged")
                 })?;
-                let current = Current { seen, ..known };
-                self.cache.keep(&target.key, &current);
-                Ok(Some(current))
+                Current { seen, ..known }
             }
             Got::Found(found) => {
                 let record = Record::decode(&found.bytes, &target.shown())?;
@@ -84,11 +101,11 @@ impl Inner {
                     return Err(Error::corrupt(target.shown(), detail));
                 }
                 let written = Some(found.date / 1000);
-                let current = Current { tag: found.tag, written, seen, record: Arc::new(record) };
-                self.cache.keep(&target.key, &current);
-                Ok(Some(current))
+                Current { tag: found.tag, written, seen, record: Arc::new(record) }
             }
-        }
+        };
+        self.cache.keep(&target.key, &current);
+        Ok(Some(current))
     }
 
     /// Whether a base was seen so lately that few changes can have come since. With more than a record
@@ -97,12 +114,16 @@ impl Inner {
         self.environment.now().saturating_sub(base.seen) <= FRESH
     }
 
-    /// An intent and its tag.
+    /// An intent and its tag. As a record, it is read again before it counts as damaged.
     pub(crate) async fn intent(&self, operation: Id) -> Result<Option<(Tag, Intent)>> {
         let key = keys::intent(operation);
-        match self.backend.get(&key, None, None).await? {
+        let decoded = |got| match got {
             Got::Found(found) => Ok(Some((found.tag, Intent::decode(&found.bytes, &key)?))),
             _ => Ok(None),
+        };
+        match decoded(self.backend.get(&key, None, None).await?) {
+            Err(Error::Corrupt { .. }) => decoded(self.backend.get(&key, None, None).await?),
+            decoded => decoded,
         }
     }
 
