@@ -59,7 +59,7 @@ func readSettings(arguments []string) (settings, error) {
 	flags.IntVar(&s.seconds, "seconds", 60, "how long")
 	flags.Int64Var(&s.seed, "seed", 1, "the seed; odd ones make small trees")
 	flags.IntVar(&s.clients, "clients", 16, "processes")
-	flags.IntVar(&s.tasks, "tasks", 2, "tasks of each")
+	flags.IntVar(&s.tasks, "tasks", 3, "tasks of each")
 	flags.IntVar(&s.names, "names", 20, "names")
 	flags.IntVar(&s.grace, "grace", 12, "grace in seconds, above what the proxy and the server keep a request")
 	flags.IntVar(&s.epoch, "epoch", 0, "seconds after which other names follow; 0 for never")

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Damages so many reads of records and intents.
+/// Damages this many reads of records.
 #[derive(Debug, Default)]
 struct Joined(Memory, AtomicU32);
 

@@ -1,8 +1,8 @@
 //! Bytes that tell where they came from.
 //!
 //! An object consists of units of 16 bytes, each with the marker of the change that wrote it and its
-//! number within that. So what is read says which changes it contains, in which order. A content is
-//! told as runs, `MARKER:FIRST:COUNT`, of consecutive units; marker `0` stands for zeros.
+//! number within that. So what is read says which changes it contains, in which order. Histories
+//! have a content as runs, `MARKER:FIRST:COUNT`, of consecutive units; marker `0` stands for zeros.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use std::fmt::Write;
