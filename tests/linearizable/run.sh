@@ -15,8 +15,8 @@ target=${CARGO_TARGET_DIR:-$here/../../target}
 cargo build -q --profile test -p holdall-bucket --example histories
 cp "$target/debug/examples/histories" "$dir/client"
 (cd "$here" && go test . && go build -o "$dir/linearizable" .)
-rm -rf "$dir/histories"
 started=$("$SERVERS/$server.sh" start "$dir" ${PORT:+"$PORT"})
+rm -rf "$dir/histories"
 eval "$started"
 trap '"$SERVERS/$server.sh" stop "$dir"' EXIT
 "$dir/linearizable" run -server "$server" -dir "$dir" -out "$dir/histories" \
