@@ -3,7 +3,7 @@ CARGO ?= cargo
 # What users turn on, and tests do.
 ALSO = --features holdall-object-store/bucket
 
-.PHONY: help test laboratory-test lint outside python python-all wheels site demo bench gate soak full-disk peers lab sim mutants bucket-mutants lab-mutants semver s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
+.PHONY: help test laboratory-test lint outside python python-all wheels site demo bench gate soak full-disk peers lab sim mutants bucket-mutants linearizable lab-mutants semver s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
@@ -21,6 +21,7 @@ help:
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make bucket-mutants  break each rule of stores in buckets and see it caught"
+	@echo "make linearizable  SERVER (versitygw, minio, ceph), MINUTES, SEED: real processes under Porcupine (needs Go)"
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
 	@echo "make semver BASE=COMMIT  what of the crates' API would break users of BASE (needs cargo-semver-checks)"
 	@echo "make s3-tests CHECKOUT=DIR  ceph/s3-tests against the S3 server"
@@ -120,6 +121,15 @@ mutants:
 bucket-mutants:
 	HOLDALL_BUCKET_SEEDS=1..6000 RUSTFLAGS="--cfg holdall_mutations" CARGO_TARGET_DIR=target/mutants \
 		$(CARGO) test -p holdall-bucket --test simulation -- --ignored --nocapture
+
+# Ceph keeps a request for longer while a daemon is away: `GRACE=60`.
+SERVER ?= versitygw
+SEED ?= 1
+GRACE ?= 12
+linearizable: MINUTES = 10
+linearizable:
+	tests/linearizable/run.sh $(SERVER) target/servers/$(SERVER) -grace $(GRACE) -seed $(SEED) \
+		-seconds $$(($(MINUTES) * 60))
 
 lab-mutants:
 	cd laboratory && $(CARGO) test -q -p holdall-lab --test mutants -- --ignored --nocapture

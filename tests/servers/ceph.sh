@@ -2,6 +2,7 @@
 # A Ceph cluster on this machine (a monitor, a manager, three OSDs in sparse files, the S3 gateway):
 # `eval "$(tests/servers/ceph.sh start DIR [PORT])"` as root, which installs packages of Debian or
 # Ubuntu if they are missing. `stop DIR` ends it and removes its data. Three copies of each object.
+# `replace DIR N` loses OSD N with its data and adds an empty one.
 # shellcheck source=tests/servers/common.sh
 . "$(dirname "$0")/common.sh"
 : "${dir:=}" "${access:?}" "${secret:?}"
@@ -93,6 +94,18 @@ start_osd() {
     ceph-osd -i "$1" --mkfs --osd-uuid "$uuid" --key "$key" > "$dir/run/mkfs.$1.log" 2>&1 ||
         fail "no OSD can be made; see $dir/run"
     keep "osd.$1" ceph-osd -f -i "$1"
+}
+
+replace_part() {
+    local pid
+    export CEPH_CONF=$dir/run/ceph.conf
+    pid=$(cat "$dir/run/osd.$1.pid")
+    kill -9 "$pid" || true
+    while grep -qv ') Z ' "/proc/$pid/stat" 2> /dev/null; do sleep 0.2; done
+    timeout 60 ceph osd down "$1" >&2
+    timeout 60 ceph osd purge "$1" --force --yes-i-really-mean-it >&2
+    rm -rf "$dir/run/osd.$1" "$dir/run/key.$1"
+    start_osd "$1" >&2
 }
 
 main "$@"

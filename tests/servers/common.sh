@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # What the scripts of servers share: the command line, and what a started server tells.
 #
-# To be sourced, with functions `start_server` and, if need be, `stop_server` and `port` set before
-# `main "$@"`. DIR is absolute then, `run` in it is all that a server writes, and the rest what was
+# To be sourced, with functions `start_server` and, if need be, `stop_server` and `replace_part`, and
+# `port` set before `main "$@"`. DIR is absolute then, `run` in it is all that a server writes, and the rest what was
 # installed.
 set -euo pipefail
 access=test secret=secret-of-tests bucket=test
@@ -46,12 +46,18 @@ make_bucket() {
     fail "the server makes no bucket: $code $(cat "$dir/run/answer"); see $dir/run"
 }
 
+# Takes a part of a server away with its data and puts an empty one there; few have such parts.
+replace_part() {
+    fail "nothing of this server can be replaced"
+}
+
 stop_server() {
     local file
     for file in "$dir"/run/*.pid; do
         [ -e "$file" ] || continue
         kill "$(cat "$file")" 2> /dev/null || true
-        tail --pid="$(cat "$file")" -f /dev/null
+        # Some wait without end for those that ended before.
+        timeout 20 tail --pid="$(cat "$file")" -f /dev/null || kill -9 "$(cat "$file")" || true
     done
 }
 
@@ -60,7 +66,7 @@ main() {
     [ $# -ge 2 ] || fail "start DIR [PORT], stop DIR or remove DIR"
     mkdir -p "$2"
     dir=$(cd "$2" && pwd)
-    port=${3:-$port}
+    [ "$what" = replace ] || port=${3:-$port}
     url=http://127.0.0.1:$port
     case $what in
         start)
@@ -77,6 +83,7 @@ main() {
             rm -rf "$dir/run"
             [ "$what" = stop ] || rm -rf "$dir"
             ;;
+        replace) replace_part "${3:-}" ;;
         *) fail "start, stop or remove, not $what" ;;
     esac
 }

@@ -8,6 +8,7 @@ use holdall_bucket::format::Sizes;
 use holdall_bucket::store::{ListNames, ObjectVersion, Options, PutMode, PutOptions};
 use holdall_bucket::{BucketStore, CollectOptions, Splice};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A store of small segments, records and nodes.
 async fn store() -> BucketStore {
@@ -18,6 +19,27 @@ async fn store() -> BucketStore {
 async fn store_of(grace: u64) -> BucketStore {
     let sizes = Sizes { embedded: 1000, segment: 5000, slices: 16, fanout: 8, retired: 8, grace };
     Options::default().sizes(sizes).create(Arc::new(Memory::default())).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_put_is_certain_however_often_others_changed_the_name_since_it_was_seen() {
+    let memory = Arc::new(Memory::default());
+    let sizes = Sizes { embedded: 1000, segment: 5000, ..Sizes::default() };
+    let mine = Options::default().sizes(sizes).create(memory.clone()).await.unwrap();
+    let theirs = BucketStore::open_in(memory).await.unwrap();
+    mine.put("a", "0").await.unwrap();
+    let mut writer = mine.writer("b", PutOptions::default()).unwrap();
+    writer.push(&bytes(7000)).await.unwrap();
+    // More often than a record remembers.
+    for n in 0..40 {
+        theirs.put("a", n.to_string()).await.unwrap();
+        theirs.put("b", n.to_string()).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    mine.put("a", "mine").await.unwrap();
+    writer.finish().await.unwrap();
+    assert_eq!(theirs.get("a").await.unwrap().unwrap(), "mine");
+    assert_eq!(theirs.get("b").await.unwrap().unwrap(), bytes(7000));
 }
 
 fn bytes(len: usize) -> Vec<u8> {

@@ -147,6 +147,13 @@ fn bare(given: &str) -> Tag {
     Tag(inner.unwrap_or(given).to_owned())
 }
 
+/// Whether a key is one that a server uses for itself: keys of a store have no component that begins
+/// with a dot. Versity's gateway gives a record such a name for the moment in which it replaces the old
+/// one, for ever if it is killed then.
+fn is_servers(key: &str) -> bool {
+    key.split('/').any(|component| component.starts_with('.'))
+}
+
 /// Asks until there is an answer, or it is too late.
 async fn again<T, A>(ask: impl Fn() -> A) -> object_store::Result<T>
 where
@@ -330,6 +337,9 @@ impl S3 {
         for meta in listed.objects {
             let full = meta.location.as_ref();
             let key = own(full).unwrap_or_default();
+            if is_servers(&key) {
+                continue;
+            }
             if !key.starts_with(prefix) || last.as_ref().is_some_and(|last| *last >= key) {
                 // Consoles show folders by making an empty object, whose `/` the client drops.
                 if meta.size == 0 {
@@ -346,7 +356,7 @@ impl S3 {
         let mut last = after.map(str::to_owned);
         for path in listed.common_prefixes {
             let folder = format!("{}/", own(path.as_ref()).unwrap_or_default());
-            if after == Some(folder.as_str()) {
+            if after == Some(folder.as_str()) || is_servers(&folder) {
                 continue;
             }
             if !folder.starts_with(prefix) || last.as_ref().is_some_and(|last| *last >= folder) {
@@ -375,6 +385,26 @@ mod tests {
                 assert!(matches!(s3.path(key), Err(Error::Invalid(_))), "{key}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_server_keeps_for_itself_is_not_listed() {
+        let access = Access { endpoint: Some("http://127.0.0.1:1".into()), ..Access::default() };
+        let s3 = S3::open("s3://b/.x", &access).unwrap();
+        let meta = |key: &str| object_store::ObjectMeta {
+            location: Path::parse(format!(".x/{key}")).unwrap(),
+            last_modified: std::time::UNIX_EPOCH.into(),
+            size: 8,
+            e_tag: Some("\"t\"".into()),
+            version: None,
+        };
+        let objects = ["n/c/.a!.tmp.7", "n/c/%2Ea!", "n/c/a.b!"].map(meta).into();
+        let common_prefixes = [".x/n/.tmp", ".x/n/c"].map(|f| Path::parse(f).unwrap()).into();
+        let listed = ListResult { objects, common_prefixes, extensions: Default::default() };
+        let page = s3.page(listed, "n/", None).unwrap();
+        let keys: Vec<&str> = page.keys.iter().map(|listed| &*listed.key).collect();
+        assert_eq!(keys, ["n/c/%2Ea!", "n/c/a.b!"]);
+        assert_eq!(page.folders, ["n/c/"]);
     }
 
     #[test]

@@ -319,11 +319,11 @@ impl Edit for Join {
         let Some(record) = empty.apply(store, operation, base).await? else { return Ok(None) };
         let (change, recent, retired) =
             (record.change, record.recent.clone(), record.retired.clone());
-        let (tag, written) = base.map_or_else(
-            || (crate::backend::Tag(String::new()), None),
-            |base| (base.tag.clone(), base.written),
+        let (tag, written, seen) = base.map_or_else(
+            || (crate::backend::Tag(String::new()), None, std::time::Duration::ZERO),
+            |base| (base.tag.clone(), base.written, base.seen),
         );
-        let current = Current { tag, written, record: Arc::new(record.clone()) };
+        let current = Current { tag, written, seen, record: Arc::new(record.clone()) };
         let edited = self.splices.apply(store, operation, Some(&current)).await?;
         let Some(mut joined) = edited else { return Ok(Some(record)) };
         (joined.change, joined.recent) = (change, recent);

@@ -4,6 +4,7 @@ use crate::backend::Tag;
 use crate::format::{Record, keys};
 use holdall::Result;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An object's name, and the key of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) struct Current {
     /// When it was written, by the server's clock, in seconds since 1970 UTC; `None` of what was
     /// written here and not read since.
     pub(crate) written: Option<u64>,
+    /// When it was seen to be there, by the clock here.
+    pub(crate) seen: Duration,
     pub(crate) record: Arc<Record>,
 }
 

@@ -20,6 +20,9 @@ pub(crate) const TOGETHER: usize = 8;
 const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(5);
 
+/// How long a base that was seen is good for a write: fewer changes than a record remembers take longer.
+const FRESH: Duration = Duration::from_secs(1);
+
 /// What a store's handles share.
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -59,14 +62,37 @@ impl Inner {
     pub(crate) async fn read(&self, target: &Target) -> Result<Option<Current>> {
         let known = self.cache.record(&target.key);
         let unless = known.as_ref().map(|known| &known.tag);
-        match self.backend.get(&target.key, None, unless).await? {
+        let seen = self.environment.now();
+        let got = self.backend.get(&target.key, None, unless).await?;
+        match self.taken(target, known, got, seen) {
+            // A client that goes on with an answer that broke off may have joined two records, if a
+            // server gives the tag of the one with the bytes of the other. Damage is there again.
+            Err(Error::Corrupt { .. }) => {
+                let got = self.backend.get(&target.key, None, None).await?;
+                self.taken(target, None, got, seen)
+            }
+            taken => taken,
+        }
+    }
+
+    fn taken(
+        &self,
+        target: &Target,
+        known: Option<Current>,
+        got: Got,
+        seen: Duration,
+    ) -> Result<Option<Current>> {
+        let current = match got {
             Got::Absent => {
                 self.cache.forget(&target.key);
-                Ok(None)
+                return Ok(None);
             }
-            Got::Same => known.map(Some).ok_or_else(|| {
-                Error::corrupt(&*target.key, "the server says that it is unchanged")
-            }),
+            Got::Same => {
+                let known = known.ok_or_else(|| {
+                    Error::corrupt(&*target.key, "the server says that it is unchanged")
+                })?;
+                Current { seen, ..known }
+            }
             Got::Found(found) => {
                 let record = Record::decode(&found.bytes.whole(), &target.shown())?;
                 if record.collection != target.collection || record.name != target.name {
@@ -74,19 +100,29 @@ impl Inner {
                     return Err(Error::corrupt(target.shown(), detail));
                 }
                 let written = Some(found.date / 1000);
-                let current = Current { tag: found.tag, written, record: Arc::new(record) };
-                self.cache.keep(&target.key, &current);
-                Ok(Some(current))
+                Current { tag: found.tag, written, seen, record: Arc::new(record) }
             }
-        }
+        };
+        self.cache.keep(&target.key, &current);
+        Ok(Some(current))
     }
 
-    /// An intent and its tag.
+    /// Whether a base was seen so lately that few changes can have come since. With more than a record
+    /// remembers, nobody could tell what became of a write on it.
+    pub(crate) fn is_fresh(&self, base: &Current) -> bool {
+        self.environment.now().saturating_sub(base.seen) <= FRESH
+    }
+
+    /// An intent and its tag. As a record, it is read again before it counts as damaged.
     pub(crate) async fn intent(&self, operation: Id) -> Result<Option<(Tag, Intent)>> {
         let key = keys::intent(operation);
-        match self.backend.get(&key, None, None).await? {
+        let decoded = |got| match got {
             Got::Found(found) => Ok(Some((found.tag, Intent::decode(&found.bytes.whole(), &key)?))),
             _ => Ok(None),
+        };
+        match decoded(self.backend.get(&key, None, None).await?) {
+            Err(Error::Corrupt { .. }) => decoded(self.backend.get(&key, None, None).await?),
+            decoded => decoded,
         }
     }
 

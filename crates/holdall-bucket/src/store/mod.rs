@@ -168,7 +168,8 @@ impl BucketStore {
     }
 
     /// Puts an object in place of any other. Cost: up to 64 KiB one request for a new name, or for
-    /// one whose record is at hand, else three; larger ones a request for each 8 MiB and four more.
+    /// one that was seen here within a second, else two, or three for one that was never seen; larger
+    /// ones a request for each 8 MiB and four more.
     ///
     /// # Errors
     /// [`Error::Conflict`] if others were first 16 times; [`Error::OutcomeUnknown`]; those of the

@@ -138,9 +138,12 @@ impl Inner {
     }
 
     /// The base that a put of this mode begins with. One that was at hand only is good for what
-    /// depends on nothing, or on the version that it has.
+    /// depends on nothing, or on the version that it has, if it was seen lately.
     pub(super) async fn base_for(&self, target: &Target, mode: PutMode) -> Result<Option<Current>> {
         let known = self.cache.record(&target.key);
+        if known.as_ref().is_some_and(|known| !self.is_fresh(known)) {
+            return self.read(target).await;
+        }
         match (mode, known) {
             (PutMode::Overwrite, known) => Ok(known),
             (PutMode::Create, known) => Ok(known.filter(|known| known.record.gone)),
@@ -297,7 +300,11 @@ impl Writer {
             self.settle().await?;
         }
         let sent: Vec<BlobRef> = self.sent.iter().flatten().copied().collect();
+        let mut base = self.base.take();
+        if base.as_ref().is_some_and(|base| !self.store.is_fresh(base)) {
+            base = self.store.read(&self.target).await?;
+        }
         let mut edit = Replace::new(&self.target, Body::Blobs(sent), self.options.clone());
-        self.store.change(&self.target, &mut self.operation, self.base.take(), &mut edit).await
+        self.store.change(&self.target, &mut self.operation, base, &mut edit).await
     }
 }

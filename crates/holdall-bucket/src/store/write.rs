@@ -81,10 +81,10 @@ impl Write<'_> {
                 };
                 self.nonces.push(record.nonce);
             }
-            let stored = record.encode()?;
+            let (stored, seen) = (record.encode()?, self.store.environment.now());
             match self.store.backend.put_if(&self.target.key, base_tag, stored).await? {
                 Put::Done(tag) => {
-                    let current = Current { tag, written: None, record: Arc::new(record) };
+                    let current = Current { tag, written: None, seen, record: Arc::new(record) };
                     self.store.cache.keep(&self.target.key, &current);
                     return Ok(Written::Done(current));
                 }

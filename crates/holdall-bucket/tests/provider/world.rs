@@ -23,7 +23,7 @@ const SPREAD: u64 = 100_000;
 const RATE: u64 = 85_000_000;
 const WRITES: u64 = 3_500;
 const READS: u64 = 5_500;
-/// A request that would wait longer for its turn is told to slow down.
+/// A request that would wait longer for its turn is refused with "slow down".
 const QUEUE: Duration = Duration::from_secs(1);
 
 /// Requests of the two prices.
@@ -35,7 +35,7 @@ pub struct Counts {
     pub reads: u64,
     /// Deletions, which are free.
     pub deletes: u64,
-    /// Requests that were told to slow down.
+    /// Requests that were refused with "slow down".
     pub slowed: u64,
 }
 
@@ -112,7 +112,7 @@ impl Provider {
         change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Waits for a turn, and the half of a latency; whether it was told to slow down instead.
+    /// Waits for a turn, and the half of a latency; whether it was refused instead.
     async fn arrive(&self, turns: &Turns, bytes: usize) -> bool {
         let turn = turns.take();
         if let Some(turn) = turn {
@@ -206,12 +206,15 @@ impl Backend for Provider {
 
 /// The clock of the virtual time.
 #[derive(Debug)]
-pub struct Clock(Instant, AtomicU64);
+pub struct Clock(Instant);
+
+/// All processes together draw no number twice.
+static DRAWN: AtomicU64 = AtomicU64::new(1);
 
 impl Clock {
     /// Begins now, in 2026.
     pub fn new() -> Self {
-        Self(Instant::now(), AtomicU64::new(1))
+        Self(Instant::now())
     }
 }
 
@@ -222,7 +225,7 @@ impl Environment for Clock {
     }
 
     fn draw(&self) -> Result<Id> {
-        let n = self.1.fetch_add(1, Ordering::Relaxed);
+        let n = DRAWN.fetch_add(1, Ordering::Relaxed);
         let high = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Ok(Id(((u128::from(high) << 64) | u128::from(n)).to_be_bytes()))
     }

@@ -19,7 +19,7 @@ use rows::Sizes;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What is told to reach the server.
+/// How a contestant reaches the server.
 #[derive(Debug, Clone)]
 struct Place {
     /// Its address.

@@ -184,7 +184,7 @@ impl Peer for Raw {
                     ..object_store::GetOptions::default()
                 },
             );
-            // The first answer tells how many bytes there are.
+            // The first answer has the size.
             let first = first.await?;
             let len = first.meta.size;
             take(&first.bytes().await?);
