@@ -23,7 +23,7 @@ impl Backend for Joined {
         {
             let mut bytes = found.bytes.whole().to_vec();
             bytes.iter_mut().skip(30).take(8).for_each(|byte| *byte ^= 0x55);
-            found.bytes = bytes.into();
+            found.bytes = Bytes::from(bytes).into();
         }
         Ok(got)
     }
