@@ -108,19 +108,14 @@ impl Contest for Buckets {
     fn goals(&self, _ctx: &Ctx) -> Vec<Goal> {
         let bare = |row: &str, bound| Goal::new(super::HOLDALL, row, Than::Bare, bound);
         let peers = |row: &str, bound| Goal::new(super::HOLDALL, row, Than::Best(&[]), bound);
-        let alike = [
-            rows::PUT_MIDDLE,
-            rows::GET_MIDDLE,
-            rows::PUT_LARGE,
-            rows::GET_LARGE,
-            rows::PUT_SMALL,
-            rows::GET_SMALL,
-            rows::IMPORT,
-        ];
+        let rates = [rows::PUT_MIDDLE, rows::GET_MIDDLE, rows::PUT_LARGE, rows::GET_LARGE];
+        let times = [rows::PUT_SMALL, rows::GET_SMALL];
         let mut goals: Vec<Goal> =
-            alike.into_iter().map(|row| bare(row, Bound::AtLeast(0.9))).collect();
-        goals.push(bare(rows::INSERT, Bound::AtLeast(1.0 / 3.0)));
-        goals.push(peers(rows::INSERT, Bound::AtLeast(50.0)));
+            rates.into_iter().map(|row| bare(row, Bound::AtLeast(0.9))).collect();
+        goals.extend(times.into_iter().map(|row| bare(row, Bound::AtMost(1.11))));
+        goals.push(bare(rows::IMPORT, Bound::AtLeast(0.9)));
+        goals.push(bare(rows::INSERT, Bound::AtMost(3.0)));
+        goals.push(peers(rows::INSERT, Bound::AtMost(0.02)));
         let before = Than::Own(rows::GET_LARGE.into());
         goals.push(Goal::new(super::HOLDALL, rows::GET_AFTER, before, Bound::AtLeast(0.8)));
         goals.push(bare(rows::CLIENTS, Bound::AtLeast(0.8)));

@@ -3,7 +3,7 @@
 //! Owns: [`Mount`], which is taken off when it is dropped.
 
 use super::Place;
-use super::peers::Peer;
+use super::peers::{Peer, Raw};
 use crate::http::{ACCESS_KEY, BUCKET, REGION, SECRET_KEY};
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
@@ -45,6 +45,8 @@ pub struct Mount {
     system: System,
     place: Place,
     at: PathBuf,
+    /// Shows whether an object came into the bucket.
+    raw: Raw,
     child: Mutex<Option<Child>>,
 }
 
@@ -53,7 +55,8 @@ impl Mount {
     pub fn new(system: System, place: Place) -> Result<Self> {
         let at = place.dir.join("mounted");
         fs::create_dir(&at)?;
-        let mount = Self { system, place, at, child: Mutex::default() };
+        let raw = Raw::new(&place)?;
+        let mount = Self { system, place, at, raw, child: Mutex::default() };
         if system == System::Juicefs {
             let made = mount
                 .command(&["format", "--quiet", "--storage", "s3", "--trash-days", "0"])
@@ -93,12 +96,10 @@ impl Mount {
                 command
             }
             System::Rclone => {
-                let remote = format!(
-                    ":s3,provider=Other,env_auth=true,endpoint='{endpoint}',force_path_style=true:{BUCKET}"
-                );
                 let mut command = self.command(&["mount", "--vfs-cache-mode", "writes"]);
                 command.args(["--vfs-write-back", "0s", "--dir-cache-time", "1s", "--cache-dir"]);
-                command.arg(dir.join("cache")).arg(remote).arg(&self.at);
+                command.arg(dir.join("cache")).arg(format!(":s3:{BUCKET}")).arg(&self.at);
+                super::peers::rclone(&mut command, endpoint);
                 command
             }
             System::Juicefs => {
@@ -125,6 +126,14 @@ impl Mount {
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
+    }
+
+    /// Returns when the file is in the bucket. `rclone` sends it after it is closed, whatever is synced.
+    fn durable(&self, name: &str, file: File) -> Result<()> {
+        let len = file.metadata()?.len();
+        file.sync_all()?;
+        drop(file);
+        if self.system == System::Rclone { self.raw.wait_for(name, len) } else { Ok(()) }
     }
 
     fn unmount(&self) -> Result<()> {
@@ -155,8 +164,7 @@ impl Peer for Mount {
     fn put(&self, name: &str, bytes: &Bytes) -> Result<()> {
         let file = File::create(self.at.join(name))?;
         file.write_all_at(bytes, 0)?;
-        // Closing sends; only a sync waits for that everywhere.
-        Ok(file.sync_all()?)
+        self.durable(name, file)
     }
 
     fn get(&self, name: &str, take: &mut dyn FnMut(&[u8])) -> Result<()> {
@@ -178,7 +186,7 @@ impl Peer for Mount {
         file.read_exact_at(&mut rest, at)?;
         file.write_all_at(bytes, at)?;
         file.write_all_at(&rest, at + bytes.len() as u64)?;
-        Ok(file.sync_all()?)
+        self.durable(name, file)
     }
 
     fn forget(&self) -> Result<()> {

@@ -7,9 +7,10 @@ use crate::http::{ACCESS_KEY, BUCKET, REGION, SECRET_KEY};
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
-use holdall_bucket::Keys;
+use holdall_bucket::backend::S3;
 use holdall_bucket::blocking::BucketStore;
 use holdall_bucket::store::PutOptions;
+use holdall_bucket::{Access, Keys};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path as Key;
 use object_store::{ObjectStore as _, ObjectStoreExt as _, PutPayload};
@@ -17,12 +18,15 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// Bytes of a part of an upload, and of a range.
 const PART: usize = 8 << 20;
 /// Requests under way together.
 const TOGETHER: usize = 8;
+/// How long an object may take to come.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What a contestant does. Objects are durable when a call returns.
 pub trait Peer: Sync {
@@ -80,6 +84,21 @@ fn keys() -> [(&'static str, &'static str); 3] {
     ]
 }
 
+fn access(place: &Place) -> Access {
+    Access {
+        endpoint: Some(place.endpoint.clone()),
+        region: Some(REGION.into()),
+        keys: Some(Keys { id: ACCESS_KEY.into(), secret: SECRET_KEY.into(), token: None }),
+        ..Access::default()
+    }
+}
+
+/// What `rclone` learns of the server.
+pub fn rclone(command: &mut Command, endpoint: &str) {
+    command.envs(keys()).env("RCLONE_S3_PROVIDER", "Other").env("RCLONE_S3_ENV_AUTH", "true");
+    command.env("RCLONE_S3_ENDPOINT", endpoint).env_remove("AWS_CA_BUNDLE");
+}
+
 impl Holdall {
     /// Made by the command.
     pub fn create(place: &Place) -> Result<Self> {
@@ -88,13 +107,7 @@ impl Holdall {
         command.args(["bucket", "create", &at, "--endpoint", &place.endpoint]).envs(keys());
         let made = command.stdout(Stdio::null()).status()?;
         ensure!(made.success(), "the command makes no store in the bucket");
-        let access = holdall_bucket::Access {
-            endpoint: Some(place.endpoint.clone()),
-            region: Some(REGION.into()),
-            keys: Some(Keys { id: ACCESS_KEY.into(), secret: SECRET_KEY.into(), token: None }),
-            ..holdall_bucket::Access::default()
-        };
-        Ok(Self { store: BucketStore::open_at(&at, &access)?, place: place.clone() })
+        Ok(Self { store: BucketStore::open_at(&at, &access(place))?, place: place.clone() })
     }
 }
 
@@ -142,12 +155,29 @@ pub struct Raw {
 impl Raw {
     /// Reached at `place`.
     pub fn new(place: &Place) -> Result<Self> {
+        // Sets up the encryption of connections, of which the process has one.
+        S3::open(&format!("s3://{BUCKET}/{STORE}"), &access(place))?;
         let builder = AmazonS3Builder::new().with_endpoint(&place.endpoint).with_allow_http(true);
         let builder = builder.with_access_key_id(ACCESS_KEY).with_secret_access_key(SECRET_KEY);
         let client = builder.with_region(REGION).with_bucket_name(BUCKET).build()?;
         let threads =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         Ok(Self { client: Arc::new(client), runtime: threads?, place: place.clone() })
+    }
+
+    /// Waits until an object is there with this size.
+    pub fn wait_for(&self, name: &str, len: u64) -> Result<()> {
+        let key = Key::from(name);
+        let begun = Instant::now();
+        loop {
+            match self.runtime.block_on(self.client.head(&key)) {
+                Ok(found) if found.size == len => return Ok(()),
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(e) => return Err(e.into()),
+            }
+            ensure!(begun.elapsed() < PATIENCE, "{name} does not come into the bucket");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     async fn upload(&self, key: &Key, bytes: &Bytes) -> object_store::Result<()> {
@@ -206,11 +236,9 @@ impl Peer for Raw {
 
     fn import(&self, dir: &Path) -> Option<Command> {
         let mut command = Command::new(&self.place.program);
-        let remote = format!(
-            ":s3,provider=Other,env_auth=true,endpoint='{}',force_path_style=true:{BUCKET}/imported",
-            self.place.endpoint
-        );
-        command.args(["copy", "--transfers", "16", "--quiet"]).arg(dir).arg(remote).envs(keys());
+        let remote = format!(":s3:{BUCKET}/imported");
+        command.args(["copy", "--transfers", "16", "--quiet"]).arg(dir).arg(remote);
+        rclone(&mut command, &self.place.endpoint);
         Some(command)
     }
 }
