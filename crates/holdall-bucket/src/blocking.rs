@@ -95,6 +95,18 @@ impl BucketStore {
         Ok(Self { threads, store })
     }
 
+    /// As [`store::BucketStore::probe_daily`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn probe_daily(
+        place: &str,
+        access: &Access,
+        progress: Progress<'_>,
+    ) -> Result<Option<ProbeReport>> {
+        Threads::start()?.wait(store::BucketStore::probe_daily(place, access, progress))
+    }
+
     /// The store that `opening` gives, which runs where the store's calls then do: a program may end
     /// it for reasons of its own.
     ///

@@ -162,6 +162,7 @@ fn as_json(report: &ProbeReport) -> Value {
 
 fn collect(args: &Gc) -> Outcome {
     let store = args.at.reach.store(&args.at.place)?;
+    BucketStore::probe_daily(address(&args.at.place)?, &args.at.reach.access(), &mut |_| ())?;
     let options = CollectOptions { alone: args.alone, full: args.full };
     let totals = Totals::default();
     let mut meter = Meter::start(Some("names"), &totals);

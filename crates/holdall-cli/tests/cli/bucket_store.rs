@@ -194,3 +194,23 @@ fn export(home: &Home, server: &Server) {
     assert_eq!((&again["files"], &again["already_there"]), (&2.into(), &59.into()), "{again}");
     assert!(files(&home.path("out")) == files(&home.path("tree")));
 }
+
+#[test]
+fn collecting_probes_a_server_again_that_was_probed_a_day_ago() {
+    let (home, server) = with_store();
+    let kept = || {
+        let args = ["get", "server", "objects/server", "--collection", "backups"];
+        serde_json::from_slice::<Value>(&home.ok(&args)).unwrap()
+    };
+    let first = kept()["probed"].as_u64().unwrap();
+    assert!(first > 1_700_000_000, "{first}");
+    server.ok(&home, &["bucket", "gc", STORE]);
+    assert_eq!(kept()["probed"], first);
+    // As the release before wrote it.
+    home.file("old", r#"{"quoted":true}"#);
+    home.ok(&["put", "server", "objects/server", "old", "--collection", "backups"]);
+    server.ok(&home, &["ls", STORE]);
+    assert_eq!(kept()["probed"], Value::Null);
+    server.ok(&home, &["bucket", "gc", STORE]);
+    assert!(kept()["probed"].as_u64().unwrap() >= first);
+}
