@@ -217,3 +217,71 @@ async fn names_are_listed_by_prefix_folder_and_page() {
     assert_eq!(store.collections().await.unwrap(), ["default", "other"]);
     assert!(store.collection("").is_err() && store.put(&"n".repeat(901), "").await.is_err());
 }
+
+/// Counts reads of a server.
+mod counted {
+    use super::*;
+    use async_trait::async_trait;
+    use holdall::Result;
+    use holdall_bucket::backend::{Backend, Features, Got, Page, Put, Tag};
+    use std::ops::Range;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Debug, Default)]
+    pub struct Counted(Memory, pub AtomicUsize);
+
+    #[async_trait]
+    impl Backend for Counted {
+        async fn get(&self, k: &str, range: Option<Range<u64>>, tag: Option<&Tag>) -> Result<Got> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.get(k, range, tag).await
+        }
+        async fn put_new(&self, key: &str, bytes: Bytes) -> Result<()> {
+            self.0.put_new(key, bytes).await
+        }
+        async fn put_if(&self, key: &str, tag: Option<&Tag>, bytes: Bytes) -> Result<Put> {
+            self.0.put_if(key, tag, bytes).await
+        }
+        async fn delete(&self, key: &str) -> Result<()> {
+            self.0.delete(key).await
+        }
+        async fn delete_if(&self, key: &str, tag: &Tag) -> Result<bool> {
+            self.0.delete_if(key, tag).await
+        }
+        async fn list(&self, p: &str, at: Option<&str>, folders: bool, n: usize) -> Result<Page> {
+            self.0.list(p, at, folders, n).await
+        }
+        fn features(&self) -> Features {
+            self.0.features()
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_read_of_what_many_inserts_left_asks_for_little_more() {
+    use std::sync::atomic::Ordering;
+    let counted = Arc::new(counted::Counted::default());
+    let sizes = Sizes { embedded: 1000, segment: 64 << 10, slices: 4096, ..Sizes::default() };
+    let store = Options::default().sizes(sizes).create(counted.clone()).await.unwrap();
+    let mut model = bytes(10 << 20);
+    store.put("a", model.clone()).await.unwrap();
+    let read = async || {
+        let before = counted.1.load(Ordering::Relaxed);
+        let mut pieces = store.open("a").await.unwrap().unwrap().pieces(0..u64::MAX);
+        let mut read = Vec::new();
+        while let Some(piece) = pieces.next().await.unwrap() {
+            read.extend(piece);
+        }
+        (read, counted.1.load(Ordering::Relaxed) - before)
+    };
+    let (got, first) = read().await;
+    assert!(got == model && first <= 162, "{first} requests");
+    for turn in 0..200 {
+        let at = turn * 7_919_333 % model.len();
+        let new = bytes(turn % 90);
+        store.insert("a", at as u64, new.clone()).await.unwrap();
+        model.splice(at..at, new);
+    }
+    let (got, after) = read().await;
+    assert!(got == model && after <= first * 13 / 10, "{first}, then {after} requests");
+}

@@ -7,7 +7,7 @@ use super::inner::{Inner, TOGETHER};
 use super::layout::{Layout, Part};
 use super::missing::missing_blob;
 use crate::backend::Body;
-use crate::format::{BlobRef, Stretch};
+use crate::format::{BlobId, BlobRef, Stretch};
 use futures::future::BoxFuture;
 use futures::stream::FuturesOrdered;
 use futures::{FutureExt, StreamExt};
@@ -19,6 +19,10 @@ use std::sync::Arc;
 
 /// A blob is read in one request if that gives at most this many bytes for each one wanted.
 const WASTE: u64 = 4;
+/// A blob of at most this many bytes is small,
+const SMALL: u64 = 256 << 10;
+/// and so much of small ones is kept for the windows behind.
+const MOST_KEPT: u64 = 16 << 20;
 /// Most zeros given at once.
 const ZEROS: u64 = 1 << 20;
 
@@ -59,16 +63,15 @@ enum Planned {
     Of { request: u64, range: Range<u64> },
 }
 
-/// A request, and how many parts it brings.
-#[derive(Debug)]
+/// A request.
+#[derive(Debug, Clone, Copy)]
 struct Request {
     number: u64,
     stretch: Stretch,
-    parts: usize,
 }
 
 /// A request that was answered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Answer {
     request: Request,
     stored: Body,
@@ -83,6 +86,18 @@ pub(crate) struct Ahead {
     drawn: u64,
     under_way: FuturesOrdered<BoxFuture<'static, Result<Answer>>>,
     answers: HashMap<u64, Answer>,
+    /// Parts that a request is still to bring; being kept is one.
+    uses: HashMap<u64, usize>,
+    kept: Kept,
+}
+
+/// Small blobs, which many edits left and all windows of a long read want: read whole, and kept.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Whether there are more windows than one.
+    is_long: bool,
+    requests: HashMap<BlobId, u64>,
+    bytes: u64,
 }
 
 impl fmt::Debug for Ahead {
@@ -96,6 +111,8 @@ impl Ahead {
     pub(crate) fn new(range: Range<u64>) -> Self {
         Self {
             rest: range,
+            uses: HashMap::new(),
+            kept: Kept::default(),
             parts: VecDeque::new(),
             requests: VecDeque::new(),
             drawn: 0,
@@ -121,12 +138,9 @@ impl Ahead {
                 Some(Given::Zeros(now))
             }
             Some(Planned::Of { request, range }) => {
-                let mut answer = self.answer(layout, request).await?;
-                let (stretch, stored) = (answer.request.stretch, answer.stored.clone());
-                answer.request.parts -= 1;
-                if answer.request.parts > 0 {
-                    self.answers.insert(request, answer);
-                }
+                let Answer { request: Request { stretch, .. }, stored } =
+                    self.answer(layout, request).await?;
+                self.used(request);
                 Some(Given::Stored { stretch, stored, range })
             }
         })
@@ -134,8 +148,8 @@ impl Ahead {
 
     async fn answer(&mut self, layout: &mut Layout, request: u64) -> Result<Answer> {
         loop {
-            if let Some(answer) = self.answers.remove(&request) {
-                return Ok(answer);
+            if let Some(answer) = self.answers.get(&request) {
+                return Ok(answer.clone());
             }
             let Some(answer) = self.under_way.next().await else {
                 return Err(layout.damaged("a part of it was asked for twice"));
@@ -151,8 +165,11 @@ impl Ahead {
         while self.under_way.len() < TOGETHER {
             if let Some(request) = self.requests.pop_front() {
                 self.under_way.push_back(fetch(layout.store.clone(), request));
-            } else if !self.rest.is_empty() && self.answers.len() < TOGETHER {
+            } else if !self.rest.is_empty()
+                && self.answers.len() < TOGETHER + self.kept.requests.len()
+            {
                 let window = layout.store.sizes().segment * TOGETHER as u64;
+                self.kept.is_long |= self.rest.end - self.rest.start > window;
                 let end = self.rest.end.min(self.rest.start.saturating_add(window));
                 let window = self.rest.start..end;
                 let parts = layout.parts(window).await?;
@@ -174,7 +191,8 @@ impl Ahead {
         }
         let stretches: HashMap<BlobRef, Vec<Stretch>> =
             wants.into_iter().map(|(blob, wants)| (blob, stretches(blob, wants))).collect();
-        let mut known: HashMap<(BlobRef, usize), usize> = HashMap::new();
+        self.make_room();
+        let mut known: HashMap<(BlobRef, usize), u64> = HashMap::new();
         for part in parts {
             let planned = match part {
                 Part::Embedded(range) => Planned::Embedded(range),
@@ -182,18 +200,58 @@ impl Ahead {
                 Part::Of(blob, range) => {
                     let of = &stretches[&blob];
                     let which = of.partition_point(|s| s.payload().start <= range.start) - 1;
-                    let at = *known.entry((blob, which)).or_insert_with(|| {
-                        self.drawn += 1;
-                        let (number, stretch) = (self.drawn, of[which]);
-                        self.requests.push_back(Request { number, stretch, parts: 0 });
-                        self.requests.len() - 1
-                    });
-                    let request = &mut self.requests[at];
-                    request.parts += 1;
-                    Planned::Of { request: request.number, range }
+                    let number = match self.kept.is_long && blob.len <= SMALL {
+                        true => self.whole(blob),
+                        false => {
+                            *known.entry((blob, which)).or_insert_with(|| self.request(of[which]))
+                        }
+                    };
+                    *self.uses.entry(number).or_default() += 1;
+                    Planned::Of { request: number, range }
                 }
             };
             self.parts.push_back(planned);
+        }
+    }
+}
+
+impl Ahead {
+    fn request(&mut self, stretch: Stretch) -> u64 {
+        self.drawn += 1;
+        self.requests.push_back(Request { number: self.drawn, stretch });
+        self.drawn
+    }
+
+    /// The request for all of a small blob.
+    fn whole(&mut self, blob: BlobRef) -> u64 {
+        if let Some(number) = self.kept.requests.get(&blob.id) {
+            return *number;
+        }
+        let number = self.request(Stretch::whole(blob));
+        self.kept.requests.insert(blob.id, number);
+        self.uses.insert(number, 1);
+        self.kept.bytes += blob.len;
+        number
+    }
+
+    /// Forgets small blobs if there are too many.
+    fn make_room(&mut self) {
+        if self.kept.bytes <= MOST_KEPT {
+            return;
+        }
+        let kept = std::mem::take(&mut self.kept);
+        self.kept.is_long = kept.is_long;
+        kept.requests.into_values().for_each(|number| self.used(number));
+    }
+
+    /// An answer is forgotten with its last use.
+    fn used(&mut self, request: u64) {
+        if let Some(left) = self.uses.get_mut(&request) {
+            *left -= 1;
+            if *left == 0 {
+                self.uses.remove(&request);
+                self.answers.remove(&request);
+            }
         }
     }
 }
