@@ -2,7 +2,7 @@
 //!
 //! Owns: [`BucketStore`] and [`Names`] of collections' handles; the calls that programs make. The parts:
 //! `inner` reads, `write` is one conditional write, `change` the loop around it, `operation` its intent
-//! and blobs, `put`, `edit` and `copy` what changes do, `tree` the segment tree over blobs.
+//! and blobs, `put`, `edit` and `copy` what changes do, `writer` an object that comes in parts, `tree` the segment tree over blobs.
 
 mod ahead;
 mod cache;
@@ -23,14 +23,16 @@ mod together;
 mod tree;
 mod version;
 mod write;
+mod writer;
 
 pub use edit::Splice;
 pub use environment::{Environment, Machine};
 pub use list::{ListNames, Names};
 pub use open::Options;
-pub use put::{PutMode, PutOptions, Writer};
+pub use put::{PutMode, PutOptions};
 pub use read::{Object, ObjectInfo, Pieces};
 pub use version::ObjectVersion;
+pub use writer::Writer;
 
 pub(crate) use change::{Edit, all_named};
 pub(crate) use current::{Current, Target};
