@@ -376,7 +376,8 @@ impl BucketStore {
         self.inner.remove(&self.target(name)?, Some(only)).await
     }
 
-    /// A page of the collection's names. Cost: a request for a thousand keys.
+    /// A page of the collection's names. Cost: a request for a thousand keys, those that removed objects
+    /// left too, and with folders one for each, 64 under way together.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if something else lies among the records; those of the backend.
@@ -384,17 +385,9 @@ impl BucketStore {
         self.inner.list(&self.collection, what).await
     }
 
-    /// Those of [`Names::folders`] in which an object is. Cost: a request for each, 64 under way
-    /// together.
-    ///
-    /// # Errors
-    /// As [`BucketStore::list`].
-    pub async fn with_objects(&self, folders: Vec<String>) -> Result<Vec<String>> {
-        self.inner.with_objects(&self.collection, folders).await
-    }
-
     /// What is known of objects, in the order of `names`; nothing of those that are not there. Cost: a
-    /// request for each, 64 under way together.
+    /// request for each, 64 under way together. Whole records come, bytes of small objects too, since
+    /// the checksum is over all; without a body that is the one at hand.
     ///
     /// # Errors
     /// As [`BucketStore::get`].
