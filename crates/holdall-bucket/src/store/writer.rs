@@ -12,10 +12,9 @@ use super::version::ObjectVersion;
 use crate::format::{BlobDraft, BlobId, BlobKind, BlobRef, encode_blob, keys};
 use crate::mutation::{self, Mutation};
 use bytes::Bytes;
-use futures::channel::oneshot;
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
 use holdall::{Error, Result};
 use holdall_core::segment_tree::MAX_OBJECT;
 use std::sync::Arc;
@@ -204,19 +203,11 @@ impl Writer {
         stored: impl FnOnce() -> Bytes + Send + 'static,
     ) -> Result<()> {
         let store = self.store.clone();
-        let (tell, told) = oneshot::channel();
-        let work = async move {
-            let put = store.backend.put_new(&keys::blob(blob.id), stored()).await;
-            // Who would be told may be gone.
-            drop(tell.send(put));
-        };
-        let work = self.store.environment.begin(work.boxed());
+        self.sending.push(
+            self.store
+                .begin(async move { store.backend.put_new(&keys::blob(blob.id), stored()).await }),
+        );
         self.sent.push(blob);
-        self.sending.push(Box::pin(async move {
-            work.await;
-            let put = told.await;
-            put.map_err(|_| Error::Invalid("a request ended without an answer".into()))?
-        }));
         self.look()
     }
 
