@@ -28,7 +28,7 @@ const BUDGETS: [(&str, usize); 23] = [
     ("docs/format.md", 3770),
     // Whole, so that another implementation could be written from it: keys, seven kinds of bytes, an
     // example, the rules by which many processes use a bucket; keys that servers keep for themselves.
-    ("docs/bucket-format.md", 2_640),
+    ("docs/bucket-format.md", 2_650),
     // A section on full disks by kind of file system, as seen.
     // Images and scratch: six rules; five of collections, one of spaces; readers beside a writer, and
     // states that it holds.
@@ -45,9 +45,10 @@ const BUDGETS: [(&str, usize); 23] = [
     // `--wait` of each command; what readers see beside a writer; commands on a store open elsewhere.
     // Backups and restores. Objects in a bucket: how they differ, and the commands that make and keep a
     // store of them. Copies between stores.
-    ("docs/cli.md", 8_690),
-    // What a store in a bucket costs, which servers, rights, collecting; what a server shows for a moment.
-    ("docs/bucket.md", 1_060),
+    ("docs/cli.md", 8_700),
+    // What a store in a bucket costs, which servers, rights, collecting; what sizes and folders of a
+    // listing cost, how a large store is listed, what memory a full cycle takes.
+    ("docs/bucket.md", 1_290),
     // Whole ones and increments: what they cost and promise.
     ("docs/backup.md", 1_410),
     // A protocol that others can speak.
@@ -76,7 +77,7 @@ const BUDGETS: [(&str, usize); 23] = [
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups; salvage; objects in a bucket: their format, the command, object_store and Python, and their
 /// linearizability.
-const ALL: usize = 52_070;
+const ALL: usize = 52_500;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

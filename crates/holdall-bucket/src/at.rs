@@ -113,8 +113,8 @@ impl BucketStore {
     /// Opens the store at `s3://BUCKET/PREFIX`. Cost: two requests, together.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none; [`Error::Invalid`] if backups lie there, or that is no such
-    /// place; as [`Options::open`].
+    /// [`Error::NotFound`] if there is none, or no such bucket, which the text tells; [`Error::Invalid`]
+    /// if backups lie there, or that is no such place; as [`Options::open`].
     pub async fn open_at(place: &str, access: &Access) -> Result<Self> {
         let s3 = S3::open(place, access)?;
         let open = |s3: S3| Options::default().name(place).open(Arc::new(s3));

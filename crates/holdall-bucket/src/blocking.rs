@@ -425,7 +425,8 @@ impl BucketStore {
     }
 }
 
-/// Puts an object that comes in parts, as [`store::Writer`]. Without [`Writer::finish`] none appears.
+/// Puts an object that comes in parts, as [`store::Writer`]. Segments go out while the caller works on
+/// what comes next. Without [`Writer::finish`] no object appears.
 #[derive(Debug)]
 pub struct Writer {
     threads: Arc<Threads>,
@@ -433,7 +434,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Bytes that were sent, in whole segments.
+    /// Bytes so far.
     pub fn size(&self) -> u64 {
         self.writer.size()
     }

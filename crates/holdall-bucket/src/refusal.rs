@@ -3,6 +3,7 @@
 //! Owns: which error a failed request becomes ([`refused`]), its text ([`told`]), and which server's
 //! words mean that there is no bucket or no room.
 
+use crate::address::SCHEME;
 use holdall::Error;
 use std::io::ErrorKind;
 
@@ -27,14 +28,17 @@ pub(crate) fn names_bucket(source: &(dyn std::error::Error + 'static)) -> bool {
     source.to_string().contains("NoSuchBucket")
 }
 
-/// What a server's refusal means.
-pub(crate) fn refused(action: &str, e: object_store::Error) -> Error {
+/// What a server's refusal means. `place` is what the bucket was opened as.
+pub(crate) fn refused(place: &str, action: &str, e: object_store::Error) -> Error {
     use object_store::Error as E;
     let text = told(&e);
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let said = format!("{action}: {text}");
     match &e {
-        _ if has(&["NoSuchBucket"]) => Error::NotFound(format!("the bucket: {said}")),
+        _ if has(&["NoSuchBucket"]) => {
+            let bucket = bucket_of(place);
+            Error::NotFound(format!("bucket {bucket:?}: the server has none of this name"))
+        }
         _ if has(&FULL) => Error::Full(said),
         E::NotFound { .. } => Error::NotFound(said),
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
@@ -45,6 +49,12 @@ pub(crate) fn refused(action: &str, e: object_store::Error) -> Error {
             Error::Io { action: action.to_owned(), source }
         }
     }
+}
+
+/// The bucket of `s3://BUCKET/PREFIX`.
+fn bucket_of(place: &str) -> &str {
+    let rest = place.strip_prefix(SCHEME).unwrap_or(place);
+    rest.split_once('/').map_or(rest, |(bucket, _)| bucket)
 }
 
 /// What happened, with its causes, in one line.
@@ -124,6 +134,15 @@ mod tests {
             assert_eq!(for_good(&generic(&format!("{text}{status}"))), good, "{status}");
         }
         assert!(!for_good(&generic("HTTP error: error sending request")));
+    }
+
+    #[test]
+    fn a_bucket_that_is_not_there_is_named() {
+        for place in ["s3://films", "s3://films/x/y"] {
+            let e = generic("Server returned non-2xx status code: 404: <Code>NoSuchBucket</Code>");
+            let text = refused(place, "reading holdall", e).to_string();
+            assert!(text.contains("bucket \"films\": ") && !text.contains("Code"), "{text}");
+        }
     }
 
     #[test]

@@ -211,6 +211,19 @@ async fn names_are_listed_by_prefix_folder_and_page() {
     }
     let folders = ListNames { prefix: "b/".into(), folders: true, ..ListNames::default() };
     assert_eq!(store.list(&folders).await.unwrap().folders, ["b/c/"]);
+    let folders = ListNames { prefix: String::new(), ..folders };
+    let listed = store.list(&folders).await.unwrap();
+    for name in (0..1100).map(|n| format!("ghost/{n:04}")) {
+        store.put(&name, "").await.unwrap();
+        store.remove(&name).await.unwrap();
+    }
+    assert_eq!(store.list(&folders).await.unwrap(), listed, "a folder without objects");
+    let ghosts = ListNames { ghosts: true, ..folders.clone() };
+    assert!(store.list(&ghosts).await.unwrap().folders.contains(&"ghost/".into()));
+    // Behind a page of gone ones.
+    store.put("ghost/2", "").await.unwrap();
+    assert!(store.list(&folders).await.unwrap().folders.contains(&"ghost/".into()));
+    store.remove("ghost/2").await.unwrap();
     let infos = store.infos(&["a".into(), "gone".into(), "x y".into()]).await.unwrap();
     assert_eq!(infos.iter().map(|info| info.size).collect::<Vec<_>>(), [1, 3]);
     store.collection("other").unwrap().put("z", "1").await.unwrap();

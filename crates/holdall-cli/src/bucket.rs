@@ -73,11 +73,11 @@ impl Reach {
     pub fn store(&self, path: &Path) -> Outcome<BucketStore> {
         let place = address(path)?;
         BucketStore::open_at(place, &self.access()).map_err(|e| match e {
-            Error::NotFound(what) => {
+            Error::NotFound(what) if !what.starts_with("bucket ") => {
                 let hint = "check the address, or make one with `holdall bucket create`";
                 Failure::Told(format!("not found: {what}"), hint.into(), NOT_FOUND)
             }
-            e => e.into(),
+            e => failed(e),
         })
     }
 
@@ -96,6 +96,17 @@ impl Reach {
                 Err(Failure::new(what, "name a place as s3://BUCKET/PREFIX"))
             }
         }
+    }
+}
+
+/// What a failure of a bucket as a whole says.
+pub fn failed(e: Error) -> Failure {
+    match e {
+        Error::NotFound(what) if what.starts_with("bucket ") => {
+            let hint = "check the address, or make the bucket by the server's own means";
+            Failure::Told(format!("not found: {what}"), hint.into(), NOT_FOUND)
+        }
+        e => e.into(),
     }
 }
 

@@ -12,7 +12,7 @@ use holdall_bucket::{
 };
 use serde_json::{Value, json};
 
-use crate::bucket::{Reach, address};
+use crate::bucket::{Reach, address, failed};
 use crate::failure::Outcome;
 use crate::output::{self, Out};
 use crate::progress::{Meter, Totals};
@@ -79,8 +79,8 @@ pub fn run(args: &Args) -> Outcome {
 fn create(at: &At) -> Outcome {
     let place = address(&at.place)?;
     let mut told = Told::new(at.json);
-    let (store, report) =
-        BucketStore::create_at(place, &at.reach.access(), &mut |check| told.check(check))?;
+    let made = BucketStore::create_at(place, &at.reach.access(), &mut |check| told.check(check));
+    let (store, report) = made.map_err(failed)?;
     let done = format!("the store {} is made", store.id());
     let said = told.end(
         report,
@@ -93,7 +93,8 @@ fn create(at: &At) -> Outcome {
 fn probe(at: &At) -> Outcome {
     let place = address(&at.place)?;
     let mut told = Told::new(at.json);
-    let report = blocking::probe_at(place, &at.reach.access(), &mut |check| told.check(check))?;
+    let report = blocking::probe_at(place, &at.reach.access(), &mut |check| told.check(check));
+    let report = report.map_err(failed)?;
     let words = format!(
         "the server passes: {} requests in {:.1} s",
         report.requests,

@@ -110,6 +110,8 @@ async fn listings(backend: &dyn Backend, prefix: &str) -> Result<()> {
     require(part == keys[5..7], "a listing by part of a component")?;
     let page = backend.list(&folder, Some(&keys[3]), false, 1000).await?;
     require(page.keys.iter().map(|k| &k.key).eq(&keys[4..]), "a listing behind a key")?;
+    let page = backend.list(&folder, Some(&format!("{folder}a0")), false, 1000).await?;
+    require(page.keys.iter().map(|k| &k.key).eq(&keys[4..]), "a listing behind what is no key")?;
     let Got::Found(found) = backend.get(&keys[0], None, None).await? else {
         return require(false, "a key of a listing is found");
     };

@@ -214,14 +214,14 @@ impl Backend for S3 {
             Err(object_store::Error::NotFound { source, .. }) if !names_bucket(&*source) => {
                 Ok(Got::Absent)
             }
-            Err(e) => Err(refused(&format!("reading {key}"), e)),
+            Err(e) => Err(refused(&self.name, &format!("reading {key}"), e)),
         }
     }
 
     async fn put_new(&self, key: &str, bytes: Bytes) -> Result<()> {
         let path = self.path(key)?;
         let put = || self.several.put(&path, PutPayload::from_bytes(bytes.clone()));
-        again(put).await.map(drop).map_err(|e| refused(&format!("writing {key}"), e))
+        again(put).await.map(drop).map_err(|e| refused(&self.name, &format!("writing {key}"), e))
     }
 
     async fn put_if(&self, key: &str, expected: Option<&Tag>, bytes: Bytes) -> Result<Put> {
@@ -230,7 +230,7 @@ impl Backend for S3 {
         match self.put_once(&path, expected, bytes).await {
             Ok(Some(tag)) => Ok(Put::Done(bare(&tag))),
             Ok(None) => Ok(Put::Unknown("the answer has no ETag".into())),
-            Err(e) if for_good(&e) => Err(refused(&format!("writing {key}"), e)),
+            Err(e) if for_good(&e) => Err(refused(&self.name, &format!("writing {key}"), e)),
             Err(E::AlreadyExists { .. } | E::Precondition { .. } | E::NotModified { .. }) => {
                 Ok(Put::NotDone)
             }
@@ -243,7 +243,7 @@ impl Backend for S3 {
         match again(|| self.several.delete(&path)).await {
             Ok(()) => Ok(()),
             Err(object_store::Error::NotFound { source, .. }) if !names_bucket(&*source) => Ok(()),
-            Err(e) => Err(refused(&format!("deleting {key}"), e)),
+            Err(e) => Err(refused(&self.name, &format!("deleting {key}"), e)),
         }
     }
 
@@ -255,7 +255,7 @@ impl Backend for S3 {
         // The client has no conditional deletion; it signs what another sends.
         let options = SignedUrlOptions::new().with_signed_header(IF_MATCH, tag.clone());
         let url = self.several.signed_url_opts(Method::DELETE, &path, SIGNED, &options).await;
-        let url = url.map_err(|e| refused(&action, e))?;
+        let url = url.map_err(|e| refused(&self.name, &action, e))?;
         let Ok(answer) = self.http.delete(url).header(IF_MATCH, tag).send().await else {
             return Ok(false);
         };
@@ -273,7 +273,7 @@ impl Backend for S3 {
             404 | 409 | 412 if !text.contains("NoSuchBucket") => return Ok(false),
             _ => broken(text),
         };
-        if for_good(&e) { Err(refused(&action, e)) } else { Ok(false) }
+        if for_good(&e) { Err(refused(&self.name, &action, e)) } else { Ok(false) }
     }
 
     async fn list(
@@ -289,7 +289,7 @@ impl Backend for S3 {
             let last = (folders && after.ends_with('/')).then_some(LAST);
             format!("{}{after}{}", self.prefix, last.map_or_else(String::new, String::from))
         });
-        let failed = |e| refused(&format!("listing {full}"), e);
+        let failed = |e| refused(&self.name, &format!("listing {full}"), e);
         let mut token = None;
         loop {
             let asked = || {

@@ -31,6 +31,8 @@ pub struct Bucket {
 /// What its threads use.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
+    /// What the place was opened as.
+    place: String,
     store: Arc<dyn ObjectStore>,
     prefix: Path,
 }
@@ -45,7 +47,7 @@ impl Bucket {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
         let runtime =
             runtime.map_err(|e| Error::Io { action: "starting threads".into(), source: e })?;
-        let client = Client { store, prefix };
+        let client = Client { place: place.to_owned(), store, prefix };
         Ok(Self {
             name: place.to_owned(),
             client,
@@ -180,7 +182,7 @@ impl Client {
     /// Those of asking.
     pub(crate) async fn get_if(&self, name: &str) -> Result<Option<Bytes>> {
         let path = self.path(name);
-        let failed = |e| refused(&format!("reading {name}"), e);
+        let failed = |e| refused(&self.place, &format!("reading {name}"), e);
         match self.store.get(&path).await {
             Ok(found) => found.bytes().await.map(Some).map_err(failed),
             Err(object_store::Error::NotFound { source, .. }) if !names_bucket(&*source) => {
@@ -196,7 +198,7 @@ impl Client {
     /// Those of asking.
     pub(crate) async fn put(&self, name: &str, bytes: Bytes) -> Result<()> {
         let put = self.store.put(&self.path(name), PutPayload::from_bytes(bytes)).await;
-        put.map(drop).map_err(|e| refused(&format!("writing {name}"), e))
+        put.map(drop).map_err(|e| refused(&self.place, &format!("writing {name}"), e))
     }
 
     /// Puts an object unless one has that name; returns whether it did.
@@ -208,7 +210,7 @@ impl Client {
         match self.store.put_opts(&self.path(name), payload, PutMode::Create.into()).await {
             Ok(_) => Ok(true),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-            Err(e) => Err(refused(&format!("writing {name}"), e)),
+            Err(e) => Err(refused(&self.place, &format!("writing {name}"), e)),
         }
     }
 
@@ -217,7 +219,7 @@ impl Client {
     /// # Errors
     /// Those of asking.
     pub(crate) async fn list(&self, folder: &str) -> Result<Vec<Object>> {
-        let failed = |e| refused(&format!("listing {folder}"), e);
+        let failed = |e| refused(&self.place, &format!("listing {folder}"), e);
         let path = self.path(folder);
         let skip = self.prefix.as_ref().len() + usize::from(!self.prefix.as_ref().is_empty());
         let found: Vec<ObjectMeta> =
@@ -239,7 +241,7 @@ impl Client {
     pub(crate) async fn remove(&self, name: &str) -> Result<()> {
         match self.store.delete(&self.path(name)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(e) => Err(refused(&format!("removing {name}"), e)),
+            Err(e) => Err(refused(&self.place, &format!("removing {name}"), e)),
         }
     }
 }

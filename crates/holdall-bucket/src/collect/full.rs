@@ -1,7 +1,8 @@
 //! A full cycle: finds blobs that neither a record nor an intent names.
 //!
 //! A request that took effect long after it was sent can leave one. All is listed in an order that
-//! cannot miss what is being written: blobs, then intents, then records, then intents again.
+//! cannot miss what is being written: blobs, then intents, then records, then intents again. Where blobs
+//! are many, each pass takes some of them, so that what is held is bounded.
 
 use super::cycle::Cycle;
 use super::reach::{Absent, Place, Reached, live, reach};
@@ -13,25 +14,51 @@ use crate::store::Inner;
 use holdall::Result;
 use std::collections::BTreeSet;
 
-/// Deletes all blobs that nothing names and no operation under way wrote. Holds their numbers in memory.
+/// Blobs of a pass, some 100 bytes of memory each.
+pub(super) const PASS: usize = 2_000_000;
+
+/// Deletes all blobs that nothing names and no operation under way wrote, in passes of `most` blobs and
+/// a few pages. Each pass reads all records.
 pub(super) async fn collect(
     store: &Inner,
     cycle: &Cycle,
+    most: usize,
     report: &mut Collected,
     progress: &mut (dyn FnMut(&Collected) + Send),
 ) -> Result<()> {
-    let early = match mutation::is(Mutation::B14Order) {
-        true => Some(operations(store).await?),
-        false => None,
-    };
-    let mut unnamed = Reached::new();
     let mut walk = Walk::new(keys::BLOBS);
-    while let Some(page) = walk.next(store).await? {
-        for listed in page {
-            let id = keys::parse_blob(&listed.key).ok_or_else(|| strange(&listed.key))?;
-            unnamed.insert(id, Place::lone(BlobRef { id, len: listed.len }));
+    let mut more = true;
+    while more && !report.overtaken {
+        let early = match mutation::is(Mutation::B14Order) {
+            true => Some(operations(store).await?),
+            false => None,
+        };
+        let mut listed = Reached::new();
+        while more && listed.len() < most {
+            let page = walk.next(store).await?;
+            more = page.is_some();
+            for blob in page.into_iter().flatten() {
+                let id = keys::parse_blob(&blob.key).ok_or_else(|| strange(&blob.key))?;
+                listed.insert(id, Place::lone(BlobRef { id, len: blob.len }));
+            }
+        }
+        if !listed.is_empty() {
+            pass(store, cycle, listed, early, report, progress).await?;
         }
     }
+    Ok(())
+}
+
+/// Deletes those of some blobs that nothing names. What is listed later was written later or is of
+/// another pass.
+async fn pass(
+    store: &Inner,
+    cycle: &Cycle,
+    mut unnamed: Reached,
+    early: Option<BTreeSet<Id>>,
+    report: &mut Collected,
+    progress: &mut (dyn FnMut(&Collected) + Send),
+) -> Result<()> {
     let open = match early {
         Some(early) => early,
         None => operations(store).await?,
@@ -75,4 +102,37 @@ pub(super) async fn operations(store: &Inner) -> Result<BTreeSet<Id>> {
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Backend, Memory};
+    use crate::format::{BlobKind, Sizes, encode_blob};
+    use crate::store::Options;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn a_full_cycle_in_many_passes_deletes_what_nothing_names_and_no_more() {
+        let memory = Arc::new(Memory::default());
+        let sizes =
+            Sizes { embedded: 10, segment: 50, slices: 16, fanout: 8, retired: 8, grace: 3600 };
+        let store = Options::default().sizes(sizes).create(memory.clone()).await.unwrap();
+        for n in 0..30 {
+            store.put(&format!("{n}"), vec![n; 40 * usize::from(n)]).await.unwrap();
+        }
+        let named = store.stat(&mut |_| {}).await.unwrap().blobs;
+        for n in 0..2500 {
+            let id = BlobId { operation: store.inner.draw().unwrap(), number: 1 };
+            let stored = encode_blob(id, BlobKind::Segment, &[n as u8; 9]);
+            memory.put_new(&keys::blob(id), stored).await.unwrap();
+        }
+        let cycle = Cycle::begin(&store.inner).await.unwrap();
+        let mut report = Collected::default();
+        collect(&store.inner, &cycle, 500, &mut report, &mut |_| {}).await.unwrap();
+        assert_eq!((report.blobs, report.overtaken), (2500, false));
+        assert!(report.read >= 2 * 30, "there are several passes: {report:?}");
+        assert_eq!(store.stat(&mut |_| {}).await.unwrap().blobs, named);
+        assert_eq!(store.verify(&mut |_| {}).await.unwrap().problems, []);
+    }
 }

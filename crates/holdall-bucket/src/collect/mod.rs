@@ -11,6 +11,7 @@ mod compact;
 mod cycle;
 mod full;
 mod intents;
+mod ranges;
 mod reach;
 mod retired;
 mod stat;
@@ -67,7 +68,7 @@ pub struct CollectOptions {
     /// conditional deletion.
     pub alone: bool,
     /// Blobs that nothing names for reasons that records do not tell are looked for too: everything
-    /// is listed and every record read.
+    /// is listed and every record read, once for each two million blobs.
     pub full: bool,
 }
 
@@ -93,7 +94,7 @@ impl BucketStore {
         let shared = sweep(store, &cycle, &closed, options, &mut report, progress).await?;
         delete_candidates(store, &cycle, &closed, &shared, &mut report).await?;
         if options.full && !report.overtaken {
-            full::collect(store, &cycle, &mut report, progress).await?;
+            full::collect(store, &cycle, full::PASS, &mut report, progress).await?;
         }
         progress(&report);
         Ok(report)

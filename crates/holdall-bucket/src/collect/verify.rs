@@ -75,6 +75,8 @@ impl BucketStore {
             }
         }
         verify.count_unnamed(&open);
+        // Records come in no order.
+        verify.report.problems.sort_by(|a, b| a.object.cmp(&b.object));
         Ok(verify.report)
     }
 }

@@ -42,22 +42,93 @@ pub fn stored_len(payload: u64) -> u64 {
 
 /// The stored form of a blob. Cost: one pass.
 pub fn encode_blob(id: BlobId, kind: BlobKind, payload: &[u8]) -> Bytes {
-    let len = payload.len() as u64;
-    let mut out = Vec::with_capacity(stored_len(len) as usize);
-    let mut header = [0; HEADER as usize];
-    header[..4].copy_from_slice(&MAGIC);
-    (header[4], header[5]) = (FORMAT, kind as u8);
-    header[8..24].copy_from_slice(&id.operation.0);
-    put_u32(&mut header, 24, id.number);
-    put_u64(&mut header, 28, len);
-    let sum = crc(&header[..CRC_AT]);
-    put_u32(&mut header, CRC_AT, sum);
-    out.extend(header);
-    for (unit, bytes) in payload.chunks(UNIT as usize).enumerate() {
-        out.extend_from_slice(bytes);
-        out.extend(unit_sum(id, unit as u64, &[bytes]).to_le_bytes());
+    let mut draft = BlobDraft::new(id, kind, payload.len() as u64);
+    draft.push(payload);
+    draft.finish().1
+}
+
+/// The first room of a draft, in payload bytes: most that is put is not more.
+const ROOM: u64 = 64 << 10;
+
+/// A blob whose payload comes in parts. Each byte is copied once, to where it will be sent from.
+#[derive(Debug)]
+pub(crate) struct BlobDraft {
+    id: BlobId,
+    kind: BlobKind,
+    /// Most payload bytes that come.
+    most: u64,
+    len: u64,
+    stored: Vec<u8>,
+}
+
+impl BlobDraft {
+    /// One of at most `most` payload bytes.
+    pub(crate) fn new(id: BlobId, kind: BlobKind, most: u64) -> Self {
+        let mut stored = Vec::with_capacity(stored_len(most.min(ROOM)) as usize);
+        stored.resize(HEADER as usize, 0);
+        Self { id, kind, most, len: 0, stored }
     }
-    out.into()
+
+    /// Payload bytes so far.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// How many more fit.
+    pub(crate) fn room(&self) -> u64 {
+        self.most - self.len
+    }
+
+    /// Puts bytes behind those before; as many as there is room for come.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let all = stored_len(self.len + bytes.len() as u64) as usize;
+        if all > self.stored.capacity() {
+            let most = stored_len(self.most) as usize;
+            self.stored.reserve_exact(most.max(all) - self.stored.len());
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let left = UNIT - self.len % UNIT;
+            let (first, later) = rest.split_at(rest.len().min(left as usize));
+            self.stored.extend_from_slice(first);
+            self.len += first.len() as u64;
+            rest = later;
+            if self.len % UNIT == 0 {
+                self.sum(UNIT);
+            }
+        }
+    }
+
+    /// Ends the last unit, which has `len` bytes.
+    fn sum(&mut self, len: u64) {
+        let unit = (self.len - 1) / UNIT;
+        let bytes = &self.stored[self.stored.len() - len as usize..];
+        let sum = unit_sum(self.id, unit, &[bytes]);
+        self.stored.extend(sum.to_le_bytes());
+    }
+
+    /// The payload bytes so far.
+    pub(crate) fn payload(&self) -> Vec<u8> {
+        let units = self.stored[HEADER as usize..].chunks((UNIT + SUM) as usize);
+        let bytes = units.map(|unit| &unit[..unit.len().min(UNIT as usize)]);
+        bytes.collect::<Vec<_>>().concat()
+    }
+
+    /// What it is, and its stored form.
+    pub(crate) fn finish(mut self) -> (BlobRef, Bytes) {
+        if self.len % UNIT > 0 {
+            self.sum(self.len % UNIT);
+        }
+        let header = &mut self.stored[..HEADER as usize];
+        header[..4].copy_from_slice(&MAGIC);
+        (header[4], header[5]) = (FORMAT, self.kind as u8);
+        header[8..24].copy_from_slice(&self.id.operation.0);
+        put_u32(header, 24, self.id.number);
+        put_u64(header, 28, self.len);
+        let sum = crc(&header[..CRC_AT]);
+        put_u32(header, CRC_AT, sum);
+        (BlobRef { id: self.id, len: self.len }, self.stored.into())
+    }
 }
 
 fn unit_sum(id: BlobId, unit: u64, bytes: &[&[u8]]) -> u32 {

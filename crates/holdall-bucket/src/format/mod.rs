@@ -17,6 +17,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use blob::BlobDraft;
 pub use blob::{
     BlobKind, HEADER, MAX_PAYLOAD, Stretch, UNIT, decode_stored, encode_blob, stored_len,
 };

@@ -19,7 +19,17 @@ impl Run<'_> {
         folders: bool,
         limit: usize,
     ) -> Result<(Vec<Listed>, Vec<String>)> {
-        let (mut keys, mut found, mut after) = (Vec::new(), Vec::new(), None);
+        self.listed_behind(prefix, None, folders, limit).await
+    }
+
+    async fn listed_behind(
+        &self,
+        prefix: &str,
+        mut after: Option<String>,
+        folders: bool,
+        limit: usize,
+    ) -> Result<(Vec<Listed>, Vec<String>)> {
+        let (mut keys, mut found) = (Vec::new(), Vec::new());
         for _ in 0..MOST_PAGES {
             let page = self.backend.list(prefix, after.as_deref(), folders, limit).await?;
             let many = page.keys.len() + page.folders.len();
@@ -115,11 +125,15 @@ impl Run<'_> {
             let same = listed.iter().map(|listed| &listed.key).eq(expected);
             require(same, format!("a listing by the prefix {part} is not right"))?;
         }
+        // Behind a key, and behind what is none.
         for key in &keys {
-            let page = self.backend.list(&folder, Some(key), false, 1000).await?;
-            let expected = keys.iter().filter(|other| *other > key);
-            let same = page.keys.iter().map(|listed| &listed.key).eq(expected);
-            require(same, "a listing behind a key is not right (start-after)")?;
+            for after in [key, key.trim_end_matches('!'), &format!("{key}a")] {
+                let behind = Some(after.to_owned());
+                let (listed, _) = self.listed_behind(&folder, behind, false, 1000).await?;
+                let expected = keys.iter().filter(|other| other.as_str() > after);
+                let same = listed.iter().map(|listed| &listed.key).eq(expected);
+                require(same, "a listing behind a key is not right (start-after)")?;
+            }
         }
         Ok(None)
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 const WASTE: u64 = 4;
 /// A blob of at most this many bytes is small,
 const SMALL: u64 = 256 << 10;
-/// and so much of small ones is kept for the windows behind.
+/// and this much of small ones is kept for the windows behind.
 const MOST_KEPT: u64 = 16 << 20;
 /// Most zeros given at once.
 const ZEROS: u64 = 1 << 20;

@@ -4,6 +4,7 @@
 
 use crate::format::Id;
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use holdall::{Error, Result};
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,9 +23,15 @@ pub trait Environment: fmt::Debug + Send + Sync {
 
     /// Waits.
     async fn sleep(&self, time: Duration);
+
+    /// Begins `work`, and goes on with it while nobody waits for what is returned, if there is
+    /// something that does; it ends unfinished if that is dropped. Else it is `work` itself.
+    fn begin(&self, work: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        work
+    }
 }
 
-/// The machine itself; its waits are those of a tokio runtime.
+/// The machine itself; its waits are those of a tokio runtime, which also goes on with what was begun.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Machine;
 
@@ -42,5 +49,25 @@ impl Environment for Machine {
 
     async fn sleep(&self, time: Duration) {
         tokio::time::sleep(time).await;
+    }
+
+    fn begin(&self, work: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let mut task = Task(runtime.spawn(work));
+                // Who waits for what the work sends learns that it ended early.
+                Box::pin(async move { drop((&mut task.0).await) })
+            }
+            Err(_) => work,
+        }
+    }
+}
+
+/// A task that ends when nobody waits for it any more.
+struct Task(tokio::task::JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

@@ -8,6 +8,9 @@ use super::environment::Environment;
 use super::missing::missing_blob;
 use crate::backend::{Backend, Body, Got, Tag};
 use crate::format::{BlobId, BlobKind, BlobRef, Head, Id, Intent, Record, Sizes, Stretch, keys};
+use futures::FutureExt;
+use futures::channel::oneshot;
+use futures::future::BoxFuture;
 use holdall::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +56,22 @@ impl Inner {
         let chance = (self.draw()?.short() % 1024) as u32;
         self.environment.sleep(most * chance / 1024).await;
         Ok(())
+    }
+
+    /// Begins `work`, as [`Environment::begin`].
+    pub(crate) fn begin<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T>> {
+        let (tell, told) = oneshot::channel();
+        // Who waits for it may be gone.
+        let work = self.environment.begin(async move { drop(tell.send(work.await)) }.boxed());
+        let told = async move {
+            work.await;
+            let ended = |_| Error::Invalid("a request ended without an answer".into());
+            told.await.map_err(ended)?
+        };
+        told.boxed()
     }
 
     /// The record of `target`. Cost: one read, without a body if it is the one at hand.

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 /// Keys that are asked for at once: what servers give.
 const PAGE: usize = 1000;
-/// Records that are read together for what a listing does not tell.
+/// Keys of a folder that are looked at first for an object.
+const FIRST: usize = 16;
+/// Requests that are under way together for what a listing does not tell.
 const READS: usize = 64;
 
 /// A page of names.
@@ -20,8 +22,7 @@ const READS: usize = 64;
 pub struct Names {
     /// The names, in the order of their keys.
     pub names: Vec<String>,
-    /// What names begin with that go on behind a `/`, each once, with that `/`. Some may hold traces of
-    /// objects that were removed, and nothing else: [`super::BucketStore::with_objects`] leaves them out.
+    /// What names begin with that go on behind a `/`, each once, with that `/`.
     pub folders: Vec<String>,
     /// Where to go on; `None` at the end.
     pub next: Option<String>,
@@ -38,11 +39,19 @@ pub struct ListNames {
     pub after: Option<String>,
     /// Most names and folders of a page; none is for as many as a server gives.
     pub limit: Option<usize>,
+    /// Whether folders are shown too that hold nothing but traces of objects which were removed. Saves
+    /// a request for each folder.
+    pub ghosts: bool,
 }
 
 impl Inner {
-    /// A page of names. Cost: a request for each thousand keys, those of objects that are gone too.
-    pub(crate) async fn list(&self, collection: &str, what: &ListNames) -> Result<Names> {
+    /// A page of names. Cost: a request for each thousand keys, those of objects that are gone too; one
+    /// for each folder, and one for each thousand keys there that are of gone objects, until one is not.
+    pub(crate) async fn list(
+        self: &Arc<Self>,
+        collection: &str,
+        what: &ListNames,
+    ) -> Result<Names> {
         let limit = what.limit.unwrap_or(PAGE);
         let mut names = Names::default();
         let mut after = what.after.clone();
@@ -59,7 +68,11 @@ impl Inner {
                     names.names.push(name);
                 }
             }
-            for folder in page.folders {
+            let folders = match what.ghosts {
+                true => page.folders,
+                false => self.with_objects(page.folders).await?,
+            };
+            for folder in folders {
                 let parsed = keys::parse_record(&folder);
                 let (_, name) = parsed.ok_or_else(|| strange(&folder))?;
                 names.folders.push(name);
@@ -72,17 +85,13 @@ impl Inner {
         }
     }
 
-    /// Those of `folders` in which an object is: others hold records of objects that are gone.
-    pub(crate) async fn with_objects(
-        self: &Arc<Self>,
-        collection: &str,
-        folders: Vec<String>,
-    ) -> Result<Vec<String>> {
+    /// Those of `folders`, by key, in which an object is: others hold records of objects that are gone.
+    async fn with_objects(self: &Arc<Self>, folders: Vec<String>) -> Result<Vec<String>> {
         let look = |folder: String| async move {
-            let prefix = keys::prefix(collection, &folder);
-            let mut after = None;
+            let (mut after, mut ask) = (None, FIRST);
             loop {
-                let page = self.backend.list(&prefix, after.as_deref(), false, PAGE).await?;
+                let page = self.backend.list(&folder, after.as_deref(), false, ask).await?;
+                ask = PAGE;
                 for listed in page.keys {
                     if object_name(&listed)?.is_some() {
                         return Ok(Some(folder));

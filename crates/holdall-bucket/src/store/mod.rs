@@ -2,7 +2,7 @@
 //!
 //! Owns: [`BucketStore`] and [`Names`] of collections' handles; the calls that programs make. The parts:
 //! `inner` reads, `write` is one conditional write, `change` the loop around it, `operation` its intent
-//! and blobs, `put`, `edit` and `copy` what changes do, `tree` the segment tree over blobs.
+//! and blobs, `put`, `edit` and `copy` what changes do, `writer` an object that comes in parts, `tree` the segment tree over blobs.
 
 mod ahead;
 mod cache;
@@ -23,14 +23,16 @@ mod together;
 mod tree;
 mod version;
 mod write;
+mod writer;
 
 pub use edit::Splice;
 pub use environment::{Environment, Machine};
 pub use list::{ListNames, Names};
 pub use open::Options;
-pub use put::{PutMode, PutOptions, Writer};
+pub use put::{PutMode, PutOptions};
 pub use read::{Object, ObjectInfo, Pieces};
 pub use version::ObjectVersion;
+pub use writer::Writer;
 
 pub(crate) use change::{Edit, all_named};
 pub(crate) use current::{Current, Target};
@@ -375,7 +377,8 @@ impl BucketStore {
         self.inner.remove(&self.target(name)?, Some(only)).await
     }
 
-    /// A page of the collection's names. Cost: a request for a thousand keys.
+    /// A page of the collection's names. Cost: a request for a thousand keys, those that removed objects
+    /// left too, and with folders one for each, 64 under way together.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if something else lies among the records; those of the backend.
@@ -383,17 +386,9 @@ impl BucketStore {
         self.inner.list(&self.collection, what).await
     }
 
-    /// Those of [`Names::folders`] in which an object is. Cost: a request for each, 64 under way
-    /// together.
-    ///
-    /// # Errors
-    /// As [`BucketStore::list`].
-    pub async fn with_objects(&self, folders: Vec<String>) -> Result<Vec<String>> {
-        self.inner.with_objects(&self.collection, folders).await
-    }
-
     /// What is known of objects, in the order of `names`; nothing of those that are not there. Cost: a
-    /// request for each, 64 under way together.
+    /// request for each, 64 under way together. Whole records come, bytes of small objects too, since
+    /// the checksum is over all; without a body that is the one at hand.
     ///
     /// # Errors
     /// As [`BucketStore::get`].

@@ -127,7 +127,10 @@ fn what_a_bucket_does_not_offer_is_refused() {
     fails(&["bucket", "create", STORE], 1, "already exists");
     fails(&["ls", "s3://backups/none"], 3, "holdall bucket create");
     fails(&["put", "s3://backups/none", "a", "in"], 3, "holdall bucket create");
-    fails(&["ls", "s3://none/x"], 3, "bucket");
+    for command in ["create", "probe", "gc"] {
+        fails(&["bucket", command, "s3://none/x"], 3, "not found: bucket \"none\"");
+    }
+    fails(&["ls", "s3://none/x"], 3, "make the bucket by the server's own means");
     fails(&["ls", "s3:///x"], 1, "names no bucket");
     home.fails(&["ls", "s", "--profile", "p"], 1, "with a bucket only");
 

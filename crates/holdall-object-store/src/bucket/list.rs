@@ -30,9 +30,8 @@ async fn page(
     let object = |info: ObjectInfo| Some(meta_of(path(info.name.as_bytes())?, &info));
     let objects = found.into_iter().filter_map(object).collect();
     let folder = |name: &String| path(name.strip_suffix('/').unwrap_or(name).as_bytes());
-    let folders = listed.folders.into_iter().filter(|name| behind(name)).collect();
-    let folders = store.with_objects(folders).await.map_err(failed(&what.prefix))?;
-    let common_prefixes = folders.iter().filter_map(folder).collect();
+    let folders = listed.folders.iter().filter(|name| behind(name));
+    let common_prefixes = folders.filter_map(folder).collect();
     Ok((ListResult { objects, common_prefixes, extensions: Default::default() }, listed.next))
 }
 
@@ -91,6 +90,7 @@ impl PaginatedListStore for BucketObjectStore {
             folders: opts.delimiter.is_some(),
             after: opts.page_token,
             limit: Some(opts.max_keys.unwrap_or(PAGE)),
+            ..ListNames::default()
         };
         let (result, page_token) = page(&self.store, &what, opts.offset.as_deref()).await?;
         Ok(PaginatedListResult { result, page_token })

@@ -233,12 +233,11 @@ impl Bucket {
             let text = format!("start_after is what `next` of a page said, not {after:?}");
             return Err(Fail::Store(Error::Invalid(text)).into());
         }
-        let what = ListNames { prefix: text(prefix)?, folders, after, limit };
+        let prefix = text(prefix)?;
+        let what = ListNames { prefix, folders, after, limit, ..ListNames::default() };
         self.read(py, async |store| {
             let page = store.list(&what).await?;
-            // Traces of removed objects are no folder.
-            let folders = store.with_objects(page.folders).await?;
-            Ok((page.names, folders, page.next))
+            Ok((page.names, page.folders, page.next))
         })
     }
 
