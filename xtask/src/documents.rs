@@ -28,7 +28,7 @@ const BUDGETS: [(&str, usize); 23] = [
     ("docs/format.md", 3770),
     // Whole, so that another implementation could be written from it: keys, seven kinds of bytes, an
     // example, the rules by which many processes use a bucket.
-    ("docs/bucket-format.md", 2_600),
+    ("docs/bucket-format.md", 2_610),
     // A section on full disks by kind of file system, as seen.
     // Images and scratch: six rules; five of collections, one of spaces; readers beside a writer, and
     // states that it holds.
@@ -75,8 +75,9 @@ const BUDGETS: [(&str, usize); 23] = [
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
-/// backups; salvage; objects in a bucket: their format, the command, object_store and Python.
-const ALL: usize = 51_720;
+/// backups; salvage; objects in a bucket: their format, the command, object_store and Python;
+/// how a large store there is listed.
+const ALL: usize = 51_930;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -28,7 +28,7 @@ struct Range {
     pages: u64,
     /// How many characters all keys of its last page begin with.
     shared: usize,
-    /// How many characters are left as they are where it is cut next.
+    /// How many characters the next cut leaves as they are.
     depth: usize,
     /// The range that it was cut from, until it gives a page.
     cut_from: Option<u64>,
@@ -129,7 +129,7 @@ fn shared(first: &str, last: &str) -> usize {
     first.chars().zip(last.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// Where a range is cut: how many characters are those of its key, and what the part behind begins
+/// A cut of a range: how many characters are those of its key, and what the part behind begins
 /// after. `None` if a page may hold all that is between such places.
 fn place(range: &Range, prefix: usize, seen: &BTreeSet<char>) -> Option<(usize, String)> {
     let last: Vec<char> = range.after.as_ref()?.chars().collect();

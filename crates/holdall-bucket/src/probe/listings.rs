@@ -119,8 +119,12 @@ impl Run<'_> {
         for key in &keys {
             for after in [key, key.trim_end_matches('!'), &format!("{key}a")] {
                 let page = self.backend.list(&folder, Some(after), false, 1000).await?;
-                let expected = keys.iter().filter(|other| other.as_str() > after);
-                let same = page.keys.iter().map(|listed| &listed.key).eq(expected);
+                let behind = keys.iter().filter(|other| other.as_str() > after);
+                let expected: Vec<&String> = behind.collect();
+                // A page may be shorter than it might.
+                let shown: Vec<&String> = page.keys.iter().map(|listed| &listed.key).collect();
+                let ends = page.next.is_none() || shown.is_empty();
+                let same = expected.starts_with(&shown) && (!ends || shown.len() == expected.len());
                 require(same, "a listing behind a key is not right (start-after)")?;
             }
         }

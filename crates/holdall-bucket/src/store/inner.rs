@@ -61,7 +61,7 @@ impl Inner {
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> BoxFuture<'static, Result<T>> {
         let (tell, told) = oneshot::channel();
-        // Who would be told may be gone.
+        // Nobody may wait for it any more.
         let work = self.environment.begin(async move { drop(tell.send(work.await)) }.boxed());
         let told = async move {
             work.await;
