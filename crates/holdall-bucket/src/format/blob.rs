@@ -93,7 +93,7 @@ impl BlobDraft {
             self.stored.extend_from_slice(first);
             self.len += first.len() as u64;
             rest = later;
-            if self.len % UNIT == 0 {
+            if self.len.is_multiple_of(UNIT) {
                 self.sum(UNIT);
             }
         }
@@ -116,7 +116,7 @@ impl BlobDraft {
 
     /// What it is, and its stored form.
     pub(crate) fn finish(mut self) -> (BlobRef, Bytes) {
-        if self.len % UNIT > 0 {
+        if !self.len.is_multiple_of(UNIT) {
             self.sum(self.len % UNIT);
         }
         let header = &mut self.stored[..HEADER as usize];
