@@ -155,7 +155,7 @@ impl Handle {
 
     /// How it is reached.
     pub fn reach(&self) -> Reach {
-        let Access { endpoint, region, profile, remote } = self.access.clone();
+        let Access { endpoint, region, profile, remote, .. } = self.access.clone();
         (endpoint, region, profile, remote)
     }
 
