@@ -23,8 +23,8 @@ const WASTE: u64 = 4;
 const SMALL: u64 = 256 << 10;
 /// and this much of small ones is kept for the windows behind.
 const MOST_KEPT: u64 = 16 << 20;
-/// Most zeros given at once.
-const ZEROS: u64 = 1 << 20;
+/// Most bytes given at once.
+const PART: u64 = 1 << 20;
 
 /// What was read of a part.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Ahead {
             None => None,
             Some(Planned::Embedded(range)) => Some(Given::Embedded(range)),
             Some(Planned::Zeros(len)) => {
-                let now = len.min(ZEROS);
+                let now = len.min(PART);
                 if now < len {
                     self.parts.push_front(Planned::Zeros(len - now));
                 }
@@ -194,9 +194,9 @@ impl Ahead {
         self.make_room();
         let mut known: HashMap<(BlobRef, usize), u64> = HashMap::new();
         for part in parts {
-            let planned = match part {
-                Part::Embedded(range) => Planned::Embedded(range),
-                Part::Zeros(len) => Planned::Zeros(len),
+            match part {
+                Part::Embedded(range) => self.parts.push_back(Planned::Embedded(range)),
+                Part::Zeros(len) => self.parts.push_back(Planned::Zeros(len)),
                 Part::Of(blob, range) => {
                     let of = &stretches[&blob];
                     let which = of.partition_point(|s| s.payload().start <= range.start) - 1;
@@ -206,16 +206,25 @@ impl Ahead {
                             *known.entry((blob, which)).or_insert_with(|| self.request(of[which]))
                         }
                     };
-                    *self.uses.entry(number).or_default() += 1;
-                    Planned::Of { request: number, range }
+                    self.push(number, range);
                 }
-            };
-            self.parts.push_back(planned);
+            }
         }
     }
 }
 
 impl Ahead {
+    /// Cuts what a request brings into parts that a processor's cache holds.
+    fn push(&mut self, request: u64, range: Range<u64>) {
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min((start / PART + 1) * PART);
+            *self.uses.entry(request).or_default() += 1;
+            self.parts.push_back(Planned::Of { request, range: start..end });
+            start = end;
+        }
+    }
+
     fn request(&mut self, stretch: Stretch) -> u64 {
         self.drawn += 1;
         self.requests.push_back(Request { number: self.drawn, stretch });
