@@ -34,8 +34,10 @@ use retired::{Due, Kept};
 use std::collections::BTreeSet;
 use walk::Walk;
 
-/// Requests that are under way together.
+/// Deletions that are under way together.
 const TOGETHER: usize = 32;
+/// Records that are read together.
+const READS: usize = 256;
 
 /// What a cycle did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -117,7 +119,7 @@ fn class_of(listed: &Listed) -> Result<Class> {
 
 /// Reads records, several together.
 async fn read_all(store: &Inner, targets: Vec<Target>) -> Result<Vec<(Target, Current)>> {
-    let read = together(targets, TOGETHER, |target| async move {
+    let read = together(targets, READS, |target| async move {
         let current = store.read(&target).await?;
         Ok((target, current))
     });

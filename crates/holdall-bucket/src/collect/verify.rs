@@ -1,7 +1,7 @@
 //! Verifying a store in a bucket: everything is read.
 
 use super::full::operations;
-use super::reach::{Absent, live, reach};
+use super::reach::{Absent, Reached, live, reach};
 use super::walk::Walk;
 use super::{class_of, strange, target_of};
 use crate::backend::Got;
@@ -9,8 +9,12 @@ use crate::format::{BlobId, BlobKind, BlobRef, Id, decode_stored, keys, stored_l
 use crate::store::{BucketStore, Current, Inner, Target, is_missing, together};
 use holdall::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Semaphore;
 
-/// Blobs that are read together.
+/// Records that are looked at together,
+const RECORDS: usize = 256;
+/// and blobs that are read together.
 const READS: usize = 8;
 
 /// What verifying found.
@@ -43,6 +47,12 @@ pub struct BucketProblem {
 
 struct Verify<'s> {
     store: &'s Inner,
+    found: Mutex<Found>,
+    reads: Semaphore,
+}
+
+#[derive(Default)]
+struct Found {
     report: Verified,
     /// Blobs that were there when verifying began, or were seen since, with their stored length; taken
     /// out once somebody names them.
@@ -58,52 +68,55 @@ impl BucketStore {
     /// Those of the backend; damage is reported, not an error.
     pub async fn verify(&self, progress: &mut (dyn FnMut(&Verified) + Send)) -> Result<Verified> {
         let store = &*self.inner;
-        let (unnamed, read) = Default::default();
-        let mut verify = Verify { store, report: Verified::default(), unnamed, read };
+        let verify = Verify { store, found: Mutex::default(), reads: Semaphore::new(READS) };
         verify.list_blobs().await?;
         let open = operations(store).await?;
         let mut walk = Walk::new(keys::RECORDS);
         while let Some(page) = walk.next(store).await? {
+            let mut targets = Vec::new();
             for listed in page {
                 let target = target_of(&listed.key)?;
-                if let Err(e) = class_of(&listed) {
-                    verify.problem(Some(&target), &e);
-                    continue;
+                match class_of(&listed) {
+                    Ok(_) => targets.push(target),
+                    Err(e) => verify.problem(Some(&target), &e),
                 }
-                verify.record(&target).await?;
-                progress(&verify.report);
+            }
+            for some in targets.chunks(RECORDS) {
+                together(some, RECORDS, |target| verify.record(target)).await?;
+                progress(&verify.found().report);
             }
         }
-        verify.count_unnamed(&open);
-        // Records come in no order.
-        verify.report.problems.sort_by(|a, b| a.object.cmp(&b.object));
-        Ok(verify.report)
+        Ok(verify.end(&open))
     }
 }
 
 impl Verify<'_> {
-    async fn list_blobs(&mut self) -> Result<()> {
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn list_blobs(&self) -> Result<()> {
         let mut walk = Walk::new(keys::BLOBS);
         while let Some(page) = walk.next(self.store).await? {
             for listed in page {
                 let id = keys::parse_blob(&listed.key).ok_or_else(|| strange(&listed.key))?;
-                self.unnamed.insert(id, listed.len);
+                self.found().unnamed.insert(id, listed.len);
             }
         }
         Ok(())
     }
 
-    fn problem(&mut self, target: Option<&Target>, error: &Error) {
+    fn problem(&self, target: Option<&Target>, error: &Error) {
         let object = target.map(|target| (target.collection.clone(), target.name.clone()));
         let detail = match error {
             Error::Corrupt { place, detail } => format!("{place}: {detail}"),
             other => other.to_string(),
         };
-        self.report.problems.push(BucketProblem { object, detail });
+        self.found().report.problems.push(BucketProblem { object, detail });
     }
 
     /// Looks at a record until what it names is there, or it says the same twice.
-    async fn record(&mut self, target: &Target) -> Result<()> {
+    async fn record(&self, target: &Target) -> Result<()> {
         let mut before: Option<Current> = None;
         loop {
             let current = match self.store.read(target).await {
@@ -127,40 +140,54 @@ impl Verify<'_> {
                 Err(e) if is_damage(&e) => self.problem(Some(target), &e),
                 Err(e) => return Err(e),
             }
-            self.report.objects += u64::from(!current.record.gone);
+            self.found().report.objects += u64::from(!current.record.gone);
             return Ok(());
         }
     }
 
-    async fn look(&mut self, current: &Current) -> Result<()> {
+    async fn look(&self, current: &Current) -> Result<()> {
         let retired: Vec<_> = current.record.retired.iter().map(|entry| entry.named).collect();
-        for id in reach(self.store, &retired, Absent::Skipped).await?.keys() {
-            self.unnamed.remove(id);
-        }
+        let retired = reach(self.store, &retired, Absent::Skipped).await?;
         let named = live(self.store, &current.record).await?;
-        let mut unread = Vec::new();
-        for (id, place) in &named {
-            self.unnamed.remove(id);
-            if self.read.insert(*id) {
-                unread.push((
-                    place.blob,
-                    if place.leaf { BlobKind::Segment } else { BlobKind::Node },
-                ));
-            }
-        }
+        let unread = self.found().take(&retired, &named);
         let store = self.store;
         let (count, bytes) = (unread.len() as u64, unread.iter().map(|(b, _)| b.len).sum::<u64>());
-        together(unread, READS, |(blob, kind)| read_blob(store, blob, kind)).await?;
-        self.report.blobs += count;
-        self.report.bytes += bytes;
+        let read = |(blob, kind)| async move {
+            let _permit = self.reads.acquire().await;
+            read_blob(store, blob, kind).await
+        };
+        together(unread, READS, read).await?;
+        let report = &mut self.found().report;
+        report.blobs += count;
+        report.bytes += bytes;
         Ok(())
     }
 
-    fn count_unnamed(&mut self, open: &BTreeSet<Id>) {
-        for (_, len) in self.unnamed.iter().filter(|(id, _)| !open.contains(&id.operation)) {
-            self.report.unnamed += 1;
-            self.report.unnamed_bytes += len;
+    fn end(self, open: &BTreeSet<Id>) -> Verified {
+        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut report = found.report;
+        for (_, len) in found.unnamed.iter().filter(|(id, _)| !open.contains(&id.operation)) {
+            report.unnamed += 1;
+            report.unnamed_bytes += len;
         }
+        // Records come in no order.
+        report.problems.sort_by(|a, b| a.object.cmp(&b.object));
+        report
+    }
+}
+
+impl Found {
+    /// Takes what a record reaches; the blobs of it that nobody has read yet.
+    fn take(&mut self, retired: &Reached, named: &Reached) -> Vec<(BlobRef, BlobKind)> {
+        let mut unread = Vec::new();
+        retired.keys().chain(named.keys()).for_each(|id| drop(self.unnamed.remove(id)));
+        for (id, place) in named {
+            if self.read.insert(*id) {
+                let kind = if place.leaf { BlobKind::Segment } else { BlobKind::Node };
+                unread.push((place.blob, kind));
+            }
+        }
+        unread
     }
 }
 

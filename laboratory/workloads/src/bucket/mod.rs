@@ -101,6 +101,9 @@ impl Contest for Buckets {
                 _ => self.programs.server.clone().context("--server names no program")?,
             },
         };
+        // The server answers slower once it had the many connections of a probe: all begin behind one.
+        let server = self.programs.server.as_ref().context("--server names no program")?;
+        peers::probe(server, &place)?;
         let peer = self.peer(contestant, &place)?;
         rows::run(ctx, &*peer, &dir.join(Program::LOG), out)
     }

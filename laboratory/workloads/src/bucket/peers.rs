@@ -93,6 +93,15 @@ fn access(place: &Place) -> Access {
     }
 }
 
+/// Has the command probe the server.
+pub fn probe(program: &Path, place: &Place) -> Result<()> {
+    let at = format!("s3://{BUCKET}/probed");
+    let mut command = Command::new(program);
+    command.args(["bucket", "probe", &at, "--endpoint", &place.endpoint]).envs(keys());
+    ensure!(command.stdout(Stdio::null()).status()?.success(), "the server fails the probe");
+    Ok(())
+}
+
 /// What `rclone` learns of the server.
 pub fn rclone(command: &mut Command, endpoint: &str) {
     command.envs(keys()).env("RCLONE_S3_PROVIDER", "Other").env("RCLONE_S3_ENV_AUTH", "true");
