@@ -15,7 +15,7 @@ const BUDGETS: [(&str, usize); 23] = [
     ("README.md", 800),
     ("CONTRIBUTING.md", 600),
     // Objects in buckets, and their doors for object_store and Python.
-    ("CHANGELOG.md", 1390),
+    ("CHANGELOG.md", 1_405),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops; scrubs;
     // what was tried at a scale.
@@ -38,7 +38,7 @@ const BUDGETS: [(&str, usize); 23] = [
     // Nine mechanisms in the table of pairs.
     // Fuzzing of what lies in a bucket.
     // A model and a simulation of objects in a bucket; real processes under Porcupine, as seen.
-    ("docs/testing.md", 3_880),
+    ("docs/testing.md", 3_890),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -47,8 +47,8 @@ const BUDGETS: [(&str, usize); 23] = [
     // store of them. Copies between stores.
     ("docs/cli.md", 8_700),
     // What a store in a bucket costs, which servers, rights, collecting; what sizes and folders of a
-    // listing cost, how a large store is listed, what memory a full cycle takes.
-    ("docs/bucket.md", 1_290),
+    // listing cost, how a large store is listed, what memory a full cycle takes; a thousand writers.
+    ("docs/bucket.md", 1_545),
     // Whole ones and increments: what they cost and promise.
     ("docs/backup.md", 1_410),
     // A protocol that others can speak.
@@ -77,7 +77,7 @@ const BUDGETS: [(&str, usize); 23] = [
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups; salvage; objects in a bucket: their format, the command, object_store and Python, and their
 /// linearizability.
-const ALL: usize = 52_500;
+const ALL: usize = 52_560;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
