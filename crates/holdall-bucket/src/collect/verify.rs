@@ -180,7 +180,9 @@ impl Found {
     /// Takes what a record reaches; the blobs of it that nobody has read yet.
     fn take(&mut self, retired: &Reached, named: &Reached) -> Vec<(BlobRef, BlobKind)> {
         let mut unread = Vec::new();
-        retired.keys().chain(named.keys()).for_each(|id| drop(self.unnamed.remove(id)));
+        for id in retired.keys().chain(named.keys()) {
+            self.unnamed.remove(id);
+        }
         for (id, place) in named {
             if self.read.insert(*id) {
                 let kind = if place.leaf { BlobKind::Segment } else { BlobKind::Node };
