@@ -77,7 +77,7 @@ struct Answer {
     stored: Body,
 }
 
-/// What was planned of a range, and what of it is under way.
+/// The plan of a range, and its requests under way.
 pub(crate) struct Ahead {
     /// What no plan covers yet.
     rest: Range<u64>,

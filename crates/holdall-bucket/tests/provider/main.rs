@@ -1,6 +1,6 @@
 //! What a store costs at a public provider, with many writers: the real code in virtual time.
 //!
-//! `HOLDALL_PROVIDER=1` runs as many writers and names as docs/bucket.md tells of, and prints them;
+//! `HOLDALL_PROVIDER=1` runs as many writers and names as docs/bucket.md shows, and prints the figures;
 //! without it a tenth suffices for the checks.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
