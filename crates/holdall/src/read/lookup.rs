@@ -19,7 +19,7 @@ use crate::read::long_read::{read_range, read_range_into, read_up_to};
 use crate::read::state::ReadState;
 use crate::txn::Pinned;
 use holdall_core::heap_record::divided::join;
-use holdall_core::{Error, Oid, PageNo, Result};
+use holdall_core::{Error, NameValue, Oid, PageNo, Result};
 use std::ops::Range;
 
 /// Most lookups that take their steps together. Each asks for up to eight lines at a time, and
@@ -152,7 +152,8 @@ pub(crate) fn bodies(
 }
 
 /// Takes lookups to their records. `names` is the tree of their names, if there is one. Cost:
-/// for each one page per level of the names tree and of the page map, and a handle page.
+/// for each one page per level of the names tree and of the page map, and a handle page. A name's
+/// entry says where the record lay: that is fetched beside the handle, and decides nothing.
 #[inline]
 pub(crate) fn find(
     pages: &Pinned<'_>,
@@ -223,19 +224,24 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
 fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>]) {
     let alone = all.len() == 1;
     for lookup in &mut *all {
-        let oid = match (lookup.key, &lookup.step) {
-            (Key::Oid(oid), _) => Ok(Some(*oid)),
+        let decode = NameValue::decode;
+        let value = match (lookup.key, &lookup.step) {
+            (Key::Oid(oid), _) => Ok(Some(NameValue { oid: *oid, place: None })),
             (Key::Name(name), LookupStep::Leaf(leaf)) if alone => {
-                leaf.find_alone(pages, name, oid_of)
+                leaf.find_alone(pages, name, decode)
             }
-            (Key::Name(name), LookupStep::Leaf(leaf)) => leaf.find(pages, name, oid_of),
+            (Key::Name(name), LookupStep::Leaf(leaf)) => leaf.find(pages, name, decode),
             _ => continue,
         };
-        let page = |oid| Ok((oid, handles.page_of(pages, oid)?));
-        lookup.step = match oid.and_then(|oid| oid.map(page).transpose()) {
-            Ok(Some((oid, page))) => {
-                if !alone {
-                    pages.prefetch_entry(page);
+        let page = |value: NameValue| Ok((value, handles.page_of(pages, value.oid)?));
+        lookup.step = match value.and_then(|value| value.map(page).transpose()) {
+            Ok(Some((NameValue { oid, place }, page))) => {
+                pages.prefetch_entry(page);
+                if let Some(place) = place.filter(|_| alone) {
+                    // Both pages come at once; where the record lies the handle says.
+                    pages.prefetch_entry(place.page);
+                    HandleTable::prefetch(pages, page, oid);
+                    HeapFile::prefetch_alone(pages, place);
                 }
                 LookupStep::Handle(oid, page)
             }
