@@ -2,13 +2,13 @@
 //!
 //! Owns: [`Items`]: a cursor that fetches the bytes of many objects at a time, of one state.
 
-use crate::buffer::Unfilled;
 use crate::errors::{Fail, Outcome};
 use crate::handle::Keeps;
 use crate::keys::Form;
 use crate::names::{Asked, Walk};
 use crate::view::View;
-use holdall::{Entry, Error, Key, Reader};
+use crate::view_read::many;
+use holdall::{Entry, Key};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -66,22 +66,6 @@ impl Items {
     }
 }
 
-/// As many of the found as are fetched together, and their sizes.
-fn sizes(reader: &Reader, found: &VecDeque<Entry>) -> Outcome<Vec<u64>> {
-    let located = reader.locate_many(found.iter().map(|entry| Key::Oid(entry.oid)))?;
-    let mut total = 0_u64;
-    let fits = |size: &u64| {
-        let first = total == 0;
-        total = total.saturating_add((*size).max(1));
-        first || total <= BYTES
-    };
-    // Of one state: what has a name is there.
-    let absent = || Error::NotFound("an object that has a name".into());
-    let all: Vec<u64> =
-        located.sizes().map(|size| size.ok_or_else(absent)).collect::<Result<_, _>>()?;
-    Ok(all.into_iter().take_while(fits).collect())
-}
-
 impl ItemsState {
     /// Fetches more. Called with the interpreter's lock, which it gives back while it reads.
     fn fetch(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -92,27 +76,22 @@ impl ItemsState {
                 self.ready.extend(made);
                 return Ok(());
             }
-            let tried = py.detach(|| self.fetch_batch());
-            let Some((reader, sizes)) = tried? else { return Ok(()) };
-            let mut new = Unfilled::default();
-            for size in &sizes {
-                new.push(py, usize::try_from(*size)?)?;
+            py.detach(|| self.find())?;
+            let Some(reader) = self.walk.reader().filter(|_| !self.found.is_empty()) else {
+                return Ok(());
+            };
+            let keys: Vec<Key<'_>> = self.found.iter().map(|entry| Key::Oid(entry.oid)).collect();
+            match many(py, reader, &keys, BYTES) {
+                Ok(made) => {
+                    let names = self.found.drain(..made.len()).map(|entry| entry.name);
+                    let made = made.into_iter().map(|bytes| bytes.map(Bound::unbind));
+                    // Of one state: what has a name is there.
+                    let ready = names.zip(made).map(|(name, bytes)| Some((name, bytes?)));
+                    self.ready.extend(ready.flatten());
+                    return Ok(());
+                }
+                Err(e) => py.detach(|| self.renew(e))?,
             }
-            let mut failed = None;
-            let found = &self.found;
-            let filled = new.fill(py, |memory| {
-                let keys = found.iter().take(sizes.len()).map(|entry| Key::Oid(entry.oid));
-                let read = reader.locate_many(keys).and_then(|located| located.read_into(memory));
-                failed = read.err();
-                Ok(())
-            })?;
-            if let Some(e) = failed {
-                py.detach(|| self.renew(e.into()))?;
-                continue;
-            }
-            let names = self.found.drain(..sizes.len()).map(|entry| entry.name);
-            self.ready.extend(names.zip(filled.into_iter().map(Bound::unbind)));
-            return Ok(());
         }
     }
 
@@ -138,20 +117,12 @@ impl ItemsState {
         Ok(Some(read))
     }
 
-    /// Finds what is fetched next, of which state, and how large it is. None at the end.
-    fn fetch_batch(&mut self) -> Outcome<Option<(Reader, Vec<u64>)>> {
-        loop {
-            if self.found.is_empty() {
-                self.found = self.walk.next(OBJECTS_AT_ONCE)?.into();
-            }
-            let Some(reader) = self.walk.reader().filter(|_| !self.found.is_empty()) else {
-                return Ok(None);
-            };
-            match sizes(reader, &self.found) {
-                Ok(sizes) => return Ok(Some((reader.clone(), sizes))),
-                Err(e) => self.renew(e)?,
-            }
+    /// Finds the names of what is fetched next; none at the end.
+    fn find(&mut self) -> Outcome<()> {
+        if self.found.is_empty() {
+            self.found = self.walk.next(OBJECTS_AT_ONCE)?.into();
         }
+        Ok(())
     }
 
     /// Goes on in a newer state, from the first object on that was not fetched.
@@ -172,7 +143,9 @@ impl Items {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut state = py.detach(|| self.state.lock_arc());
+        // Another thread that has it may be waiting for the interpreter's lock.
+        let free = self.state.try_lock_arc();
+        let mut state = free.unwrap_or_else(|| py.detach(|| self.state.lock_arc()));
         if state.ready.is_empty() {
             state.fetch(py)?;
         }

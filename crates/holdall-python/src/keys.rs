@@ -45,7 +45,10 @@ impl ObjectId {
 /// TypeError.
 #[inline]
 pub fn key<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Key<'a>> {
-    if let Ok(id) = object.cast::<ObjectId>() {
+    // Most keys are text, which a look at the type's flags tells.
+    if !object.is_instance_of::<PyString>()
+        && let Ok(id) = object.cast::<ObjectId>()
+    {
         return Ok(Key::Oid(id.get().0));
     }
     name(object).map(Key::Name)

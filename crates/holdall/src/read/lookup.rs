@@ -50,6 +50,11 @@ impl<'k> Lookup<'k> {
         Self { key, step: LookupStep::Begin }
     }
 
+    /// Whether no object has the name, after [`find`].
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self.step, LookupStep::Missing)
+    }
+
     /// What `f` makes of the object's body, after [`find`]; `None` if no object has the name.
     ///
     /// # Errors
@@ -109,7 +114,7 @@ impl<'a> FoundBody<'a> {
 
 /// Gives `f` the bodies of those objects of a group that were found, after [`find`], each with its
 /// place in the group. Those of divided records come last: their continuations are on their way
-/// meanwhile.
+/// meanwhile. What is not in memory is left out if the pages are looked at without the disk.
 ///
 /// # Errors
 /// Those of [`find`] and of `f`, at the first of which it ends.
@@ -128,6 +133,7 @@ pub(crate) fn bodies(
     for (i, lookup) in all.into_iter().enumerate() {
         let (oid, loc) = match lookup.step {
             LookupStep::Record(oid, loc) => (oid, loc),
+            LookupStep::Failed(Error::Cancelled) => continue,
             LookupStep::Failed(e) => return Err(e),
             _ => continue,
         };
@@ -144,9 +150,12 @@ pub(crate) fn bodies(
         later().filter_map(|(.., link)| *link).for_each(|link| hint(pages, link));
     }
     for (i, found, _) in later() {
-        HeapFile::look_parts(pages, found.1, false, |first, rest| {
+        let looked = HeapFile::look_parts(pages, found.1, false, |first, rest| {
             found_parts(first, rest, *found, |body| f(*i, *found, body))
-        })?;
+        });
+        if !matches!(looked, Err(Error::Cancelled)) {
+            looked?;
+        }
     }
     Ok(())
 }
@@ -256,6 +265,8 @@ pub(crate) struct ObjectLookup<'a> {
     pub(crate) state: &'a ReadState,
     /// None: the default one.
     pub(crate) collection: Option<&'a Collection>,
+    /// Whether it reads from disk what is not in memory; if not, that is [`Error::Cancelled`].
+    pub(crate) waits: bool,
 }
 
 /// Where a record says that its object's bytes lie.
@@ -270,6 +281,7 @@ impl<'a> ObjectLookup<'a> {
     pub(crate) fn current(self) -> Result<Option<&'a Collection>> {
         match self.collection {
             Some(c) => Ok(Some(c)),
+            None if !self.waits && !self.state.knows_default() => Err(Error::Cancelled),
             None => self.state.default_collection(),
         }
     }
@@ -293,6 +305,9 @@ impl<'a> ObjectLookup<'a> {
     #[inline]
     pub(crate) fn own_key(self, key: &Key<'_>) -> Result<Option<Key<'static>>> {
         match (key, self.collection) {
+            (Key::Oid(_), _) if !self.waits && !self.state.root().drops.root.is_none() => {
+                Err(Error::Cancelled)
+            }
             (Key::Oid(oid), _) => self.state.check_alive(*oid).map(|()| None),
             (Key::Name(name), Some(c)) if c.is_small() => {
                 Ok(Some(Key::Name(c.key(name).into_owned().into())))
@@ -314,10 +329,20 @@ impl<'a> ObjectLookup<'a> {
         keys.iter().map(own).collect::<Result<_>>().map(Some)
     }
 
+    /// What `f` finds in the state's pages.
+    ///
+    /// # Errors
+    /// As [`Snapshot::pinned`](crate::txn::Snapshot::pinned).
+    #[inline]
+    pub(crate) fn pinned<T>(self, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
+        let snapshot = &self.state.snapshot;
+        if self.waits { snapshot.pinned(f) } else { snapshot.pinned_in_memory(f) }
+    }
+
     /// What `small` makes of the bytes of the object of this key, if they lie in its record;
     /// `None` if no object has the name.
     #[inline]
-    fn with_small<T>(
+    pub(crate) fn with_small<T>(
         self,
         key: &Key<'_>,
         small: impl FnOnce(Oid, Location, [&[u8]; 2]) -> Result<T>,
@@ -326,7 +351,7 @@ impl<'a> ObjectLookup<'a> {
         let trees = (&self.state.root().handles, self.names([key].into_iter())?);
         let own = self.own_key(key)?;
         let key = own.as_ref().unwrap_or(key);
-        self.state.snapshot.pinned(|pages| {
+        self.pinned(|pages| {
             let mut one = [Lookup::new(key)];
             find(pages, trees, &mut one);
             let [one] = one;
