@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::vec;
 
 /// Objects fetched at a time.
 const OBJECTS_AT_ONCE: usize = 256;
@@ -25,7 +26,8 @@ pub struct ItemsState {
     walk: Walk,
     /// Found, not yet fetched.
     found: VecDeque<Entry>,
-    ready: VecDeque<(Vec<u8>, Py<PyBytes>)>,
+    /// What is given out next: bytes, or pairs.
+    ready: vec::IntoIter<Py<PyAny>>,
 }
 
 /// A name and its object's bytes.
@@ -59,7 +61,8 @@ impl Items {
         with_names: bool,
     ) -> PyResult<Self> {
         let walk = Walk::start(py, view, asked)?;
-        let state = ItemsState { walk, found: VecDeque::new(), ready: VecDeque::new() };
+        let ready = Vec::new().into_iter();
+        let state = ItemsState { walk, found: VecDeque::new(), ready };
         let state = Arc::new(Mutex::new(state));
         py.detach(|| view.objects.handle().keep(&state));
         Ok(Self { state, form: view.form, with_names })
@@ -67,13 +70,17 @@ impl Items {
 }
 
 impl ItemsState {
-    /// Fetches more. Called with the interpreter's lock, which it gives back while it reads.
-    fn fetch(&mut self, py: Python<'_>) -> PyResult<()> {
+    /// Fetches more, and gives each to `make` with its name. Called with the interpreter's lock,
+    /// which it gives back while it reads from disk.
+    fn fetch<'py>(
+        &mut self,
+        py: Python<'py>,
+        make: impl Fn(&[u8], Bound<'py, PyBytes>) -> PyResult<Py<PyAny>>,
+    ) -> PyResult<()> {
         loop {
             if let Some(read) = py.detach(|| self.read_in_transaction())? {
-                let made = read.into_iter();
-                let made = made.map(|(name, bytes)| (name, PyBytes::new(py, &bytes).unbind()));
-                self.ready.extend(made);
+                let made = read.iter().map(|(name, bytes)| make(name, PyBytes::new(py, bytes)));
+                self.ready = made.collect::<PyResult<Vec<_>>>()?.into_iter();
                 return Ok(());
             }
             py.detach(|| self.find())?;
@@ -83,11 +90,11 @@ impl ItemsState {
             let keys: Vec<Key<'_>> = self.found.iter().map(|entry| Key::Oid(entry.oid)).collect();
             match many(py, reader, &keys, BYTES) {
                 Ok(made) => {
-                    let names = self.found.drain(..made.len()).map(|entry| entry.name);
-                    let made = made.into_iter().map(|bytes| bytes.map(Bound::unbind));
+                    let names = self.found.drain(..made.len());
                     // Of one state: what has a name is there.
-                    let ready = names.zip(made).map(|(name, bytes)| Some((name, bytes?)));
-                    self.ready.extend(ready.flatten());
+                    let both = names.zip(made).filter_map(|(entry, made)| Some((entry, made?)));
+                    let made = both.map(|(entry, made)| make(&entry.name, made));
+                    self.ready = made.collect::<PyResult<Vec<_>>>()?.into_iter();
                     return Ok(());
                 }
                 Err(e) => py.detach(|| self.renew(e))?,
@@ -144,17 +151,21 @@ impl Items {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         // Another thread that has it may be waiting for the interpreter's lock.
-        let free = self.state.try_lock_arc();
-        let mut state = free.unwrap_or_else(|| py.detach(|| self.state.lock_arc()));
-        if state.ready.is_empty() {
-            state.fetch(py)?;
+        if let Some(mut state) = self.state.try_lock()
+            && let Some(ready) = state.ready.next()
+        {
+            return Ok(Some(ready.into_bound(py)));
         }
-        let Some((name, bytes)) = state.ready.pop_front() else { return Ok(None) };
-        drop(state);
-        if !self.with_names {
-            return Ok(Some(bytes.into_bound(py).into_any()));
+        let mut state = py.detach(|| self.state.lock_arc());
+        if state.ready.len() == 0 {
+            state.fetch(py, |name, bytes| {
+                if !self.with_names {
+                    return Ok(bytes.into_any().unbind());
+                }
+                let pair = [self.form.give(py, name)?, bytes.into_any()];
+                Ok(PyTuple::new(py, pair)?.into_any().unbind())
+            })?;
         }
-        let pair = [self.form.give(py, &name)?, bytes.into_bound(py).into_any()];
-        Ok(Some(PyTuple::new(py, pair)?.into_any()))
+        Ok(state.ready.next().map(|ready| ready.into_bound(py)))
     }
 }

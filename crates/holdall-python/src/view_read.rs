@@ -169,9 +169,12 @@ pub(crate) fn many<'py>(
     keys: &[Key<'_>],
     most: u64,
 ) -> Outcome<Vec<Option<Bound<'py, PyBytes>>>> {
-    let (mut made, mut failed) = (vec![None; keys.len()], None);
+    let (mut made, mut failed, mut taken) = (vec![None; keys.len()], None, 0);
     let looked = reader.look_many(keys, |i, parts| match joined(py, parts) {
-        Ok(bytes) => made[i] = Some(bytes),
+        Ok(bytes) => {
+            made[i] = Some(bytes);
+            taken += parts[0].len() + parts[1].len();
+        }
         Err(e) => failed = Some(e),
     });
     if let Some(e) = failed {
@@ -199,7 +202,7 @@ pub(crate) fn many<'py>(
         let read = made.iter_mut().zip(located.sizes()).filter(|(_, size)| size.is_some());
         read.for_each(|(made, _)| *made = filled.next());
     }
-    keep_memory_of(made.iter().flatten().map(|bytes| bytes.as_bytes().len()).sum());
+    keep_memory_of(taken.saturating_add(usize::try_from(total).unwrap_or(usize::MAX)));
     Ok(made)
 }
 

@@ -18,8 +18,9 @@ use crate::object::{self, Body, Metadata, ObjectBody, own_in_place, own_record};
 use crate::read::long_read::{read_range, read_range_into, read_up_to};
 use crate::read::state::ReadState;
 use crate::txn::Pinned;
+use holdall_core::handle_page::HandlePage;
 use holdall_core::heap_record::divided::join;
-use holdall_core::{Error, Oid, PageNo, Result};
+use holdall_core::{Error, Oid, PageKind, PageNo, PageRead, Result};
 use std::ops::Range;
 
 /// Most lookups that take their steps together. Each asks for up to eight lines at a time, and
@@ -124,31 +125,41 @@ pub(crate) fn bodies(
     all: Vec<Lookup<'_>>,
     mut f: impl FnMut(usize, (Oid, Location), FoundBody<'_>) -> Result<()>,
 ) -> Result<()> {
-    for lookup in &all {
-        if let LookupStep::Record(_, loc) = lookup.step {
-            HeapFile::prefetch_record(pages, loc);
+    let mut found = Vec::with_capacity(all.len());
+    for (i, lookup) in all.into_iter().enumerate() {
+        match lookup.step {
+            LookupStep::Record(oid, loc) => found.push((i, oid, loc)),
+            LookupStep::Failed(Error::Cancelled) => {}
+            LookupStep::Failed(e) => return Err(e),
+            _ => {}
         }
+    }
+    // Neighbours, as objects that were put one after the other are, share the look at a page.
+    let runs = || found.chunk_by(|(.., a), (.., b)| a.page == b.page);
+    for run in runs() {
+        HeapFile::prefetch_records(pages, run[0].2.page, run.iter().map(|(.., loc)| *loc));
     }
     let (mut later, mut count) = ([None; GROUP], 0);
-    for (i, lookup) in all.into_iter().enumerate() {
-        let (oid, loc) = match lookup.step {
-            LookupStep::Record(oid, loc) => (oid, loc),
-            LookupStep::Failed(Error::Cancelled) => continue,
-            LookupStep::Failed(e) => return Err(e),
-            _ => continue,
-        };
-        let looked = HeapFile::look_whole(pages, loc, |record| {
-            f(i, (oid, loc), FoundBody::from_body(own_record(record, loc, oid)?.body))
+    for run in runs() {
+        let records = run.iter().map(|(i, oid, loc)| ((*i, *oid), *loc));
+        HeapFile::look_page(pages, run[0].2.page, records, |((i, oid), loc), looked| {
+            match looked {
+                WholeRecord::Seen(record) => {
+                    let body = own_record(record, loc, oid)?.body;
+                    f(i, (oid, loc), FoundBody::from_body(body))?;
+                }
+                WholeRecord::Not(link) => {
+                    later[count] = Some((i, (oid, loc), link));
+                    count += 1;
+                }
+            }
+            Ok(())
         })?;
-        if let WholeRecord::Not(link) = looked {
-            later[count] = Some((i, (oid, loc), link));
-            count += 1;
-        }
     }
     let later = || later.iter().flatten();
-    for hint in [HeapFile::prefetch_slot, HeapFile::prefetch_record] {
-        later().filter_map(|(.., link)| *link).for_each(|link| hint(pages, link));
-    }
+    let links = || later().filter_map(|(.., link)| *link);
+    links().for_each(|link| HeapFile::prefetch_slot(pages, link));
+    links().for_each(|link| HeapFile::prefetch_records(pages, link.page, [link].into_iter()));
     for (i, found, _) in later() {
         let looked = HeapFile::look_parts(pages, found.1, false, |first, rest| {
             found_parts(first, rest, *found, |body| f(*i, *found, body))
@@ -171,26 +182,67 @@ pub(crate) fn find(
     pages.count(all.len());
     to_leaves(pages, names, all);
     to_handles(pages, handles, all);
-    let alone = all.len() == 1;
-    for lookup in &mut *all {
-        if let LookupStep::Handle(oid, page) = lookup.step {
-            lookup.step = match HandleTable::lookup_in(pages, page, oid) {
-                Ok(loc) => {
-                    if !alone {
-                        pages.prefetch_entry(loc.page);
-                    }
-                    LookupStep::Record(oid, loc)
-                }
-                Err(e) => LookupStep::Failed(e),
-            };
+    if let [one] = all {
+        let LookupStep::Handle(oid, page) = one.step else { return };
+        one.step = match HandleTable::lookup_in(pages, page, oid) {
+            Ok(loc) => {
+                HeapFile::prefetch_alone(pages, loc);
+                LookupStep::Record(oid, loc)
+            }
+            Err(e) => LookupStep::Failed(e),
+        };
+        return;
+    }
+    to_records(pages, all);
+    let mut last = None;
+    for lookup in &*all {
+        if let LookupStep::Record(_, loc) = lookup.step
+            && last.replace(loc.page) != Some(loc.page)
+        {
+            HeapFile::prefetch_slot(pages, loc);
         }
     }
-    for lookup in &*all {
-        match lookup.step {
-            LookupStep::Record(_, loc) if alone => HeapFile::prefetch_alone(pages, loc),
-            LookupStep::Record(_, loc) => HeapFile::prefetch_slot(pages, loc),
-            _ => {}
-        }
+}
+
+/// Takes a group from handle pages to the places of the records. Neighbours share the look at a
+/// page.
+#[inline]
+fn to_records(pages: &Pinned<'_>, all: &mut [Lookup<'_>]) {
+    let (mut at, mut last) = (0, None);
+    while let Some(first) = all.get(at) {
+        let LookupStep::Handle(Oid { page: index, .. }, page) = first.step else {
+            at += 1;
+            continue;
+        };
+        let same = |lookup: &&Lookup<'_>| match lookup.step {
+            LookupStep::Handle(oid, other) => (oid.page, other) == (index, page),
+            _ => false,
+        };
+        let end = at + all[at..].iter().take_while(same).count();
+        let looked = pages.with_page(page, PageKind::Handle, |bytes| {
+            let handles = HandlePage::new(bytes, page, index)?;
+            for lookup in &mut all[at..end] {
+                let LookupStep::Handle(oid, _) = lookup.step else { continue };
+                lookup.step = match HandleTable::lookup_at(handles, oid) {
+                    Ok(loc) => {
+                        if last.replace(loc.page) != Some(loc.page) {
+                            pages.prefetch_entry(loc.page);
+                        }
+                        LookupStep::Record(oid, loc)
+                    }
+                    Err(e) => LookupStep::Failed(e),
+                };
+            }
+            Ok(())
+        });
+        at = match looked {
+            Ok(()) => end,
+            Err(e) => {
+                // The others of the run find out for themselves.
+                all[at].step = LookupStep::Failed(e);
+                at + 1
+            }
+        };
     }
 }
 
@@ -230,7 +282,7 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
 /// Takes a group from OIDs, and from leaves that hold names, to handle pages.
 #[inline]
 fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>]) {
-    let alone = all.len() == 1;
+    let (alone, mut last) = (all.len() == 1, None);
     for lookup in &mut *all {
         let oid = match (lookup.key, &lookup.step) {
             (Key::Oid(oid), _) => Ok(Some(*oid)),
@@ -240,10 +292,15 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
             (Key::Name(name), LookupStep::Leaf(leaf)) => leaf.find(pages, name, oid_of),
             _ => continue,
         };
-        let page = |oid| Ok((oid, handles.page_of(pages, oid)?));
+        // Neighbours have one handle page.
+        let page = |oid: Oid| match last {
+            Some((site, index, page)) if (site, index) == (oid.site, oid.page) => Ok((oid, page)),
+            _ => Ok((oid, handles.page_of(pages, oid)?)),
+        };
         lookup.step = match oid.and_then(|oid| oid.map(page).transpose()) {
             Ok(Some((oid, page))) => {
-                if !alone {
+                if !alone && last.replace((oid.site, oid.page, page)).map(|(.., p)| p) != Some(page)
+                {
                     pages.prefetch_entry(page);
                 }
                 LookupStep::Handle(oid, page)
@@ -252,9 +309,12 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
             Err(e) => LookupStep::Failed(e),
         };
     }
+    let mut last = None;
     for lookup in all.iter().filter(|_| !alone) {
-        if let LookupStep::Handle(oid, page) = &lookup.step {
-            HandleTable::prefetch(pages, *page, *oid);
+        if let LookupStep::Handle(oid, page) = lookup.step
+            && last.replace(page) != Some(page)
+        {
+            HandleTable::prefetch(pages, page, oid);
         }
     }
 }
