@@ -5,9 +5,8 @@
 //! (`python/holdall`).
 //!
 //! Threads: every call that may wait or copies much gives the interpreter's lock back; small
-//! objects in memory are copied with it held. No lock
-//! of this crate is waited for while the interpreter's is held: who has the one may want the
-//! other.
+//! objects in memory are copied with it held. No lock of this crate is waited for while the
+//! interpreter's is held: who has the one may want the other.
 
 mod backup;
 mod bucket;
