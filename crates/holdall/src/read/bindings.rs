@@ -152,10 +152,11 @@ impl Reader {
     /// let reader = store.read()?;
     /// let mut found = reader.look_many(&keys, |i, parts| bytes[i] = parts.concat())?;
     /// found.find_rest(&keys)?;
-    /// for (size, bytes) in found.sizes().zip(&mut bytes) {
-    ///     bytes.resize(size.map_or(bytes.len(), |size| size as usize), 0);
-    /// }
-    /// found.read_into([&mut bytes[1][..]])?;
+    /// let left = found.sizes().zip(&mut bytes).filter_map(|(size, bytes)| {
+    ///     bytes.resize(size? as usize, 0);
+    ///     Some(&mut bytes[..])
+    /// });
+    /// found.read_into(left)?;
     /// assert_eq!(bytes[0], b"small");
     /// assert_eq!(bytes[1], [7; 100_000]);
     /// # Ok::<(), holdall::Error>(())
