@@ -58,7 +58,7 @@ impl ObjectsMut {
         let name = name.as_ref();
         check_name(name)?;
         let head = Head { name: Some(name.into()), time: self.time, ..Head::default() };
-        self.put_whole(&head, bytes, None, None)
+        self.put_whole(&head, bytes, None, None, None)
     }
 
     /// As [`ObjectsMut::put`], with attributes, hints or a condition.
@@ -78,7 +78,7 @@ impl ObjectsMut {
         let head = self.head_for(&target, &options.attributes)?;
         self.check_mode(&head, options.mode)?;
         let hints = options.hints.map(|hints| hints.kept(self.page_size()));
-        self.put_whole(&head, bytes, options.near, hints)
+        self.put_whole(&head, bytes, options.near, hints, options.expected_size)
     }
 
     /// Creates an object without a name.
@@ -88,7 +88,7 @@ impl ObjectsMut {
     pub fn create(&mut self, bytes: &[u8]) -> Result<Oid> {
         prefetch::range(bytes.as_ptr(), 0..bytes.len());
         let head = Head { time: self.time, ..Head::default() };
-        self.put_whole(&head, bytes, None, None)
+        self.put_whole(&head, bytes, None, None, None)
     }
 
     /// As [`ObjectsMut::create`], with attributes, hints or a neighbour.
@@ -98,7 +98,7 @@ impl ObjectsMut {
     pub fn create_with(&mut self, bytes: &[u8], options: &PutOptions) -> Result<Oid> {
         let head = self.head_for(&Target::New, &options.attributes)?;
         let hints = options.hints.map(|hints| hints.kept(self.page_size()));
-        self.put_whole(&head, bytes, options.near, hints)
+        self.put_whole(&head, bytes, options.near, hints, options.expected_size)
     }
 
     /// Opens a writer for an object of any length. Data goes to its place as it comes; the
