@@ -326,7 +326,7 @@ pub const ACTORS: [Row; COUNT] = [
         Actor::Window,
         "window behind an object that grows",
         (
-            "Everything: its pages are free, nobody writes there, and whoever is short of space takes it.",
+            "Everything: its pages are free, nobody writes there, and requests that are short of space take them.",
             "Edit(Append); Stream and Stage that expect more",
         ),
         &[

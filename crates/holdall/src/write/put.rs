@@ -33,8 +33,10 @@ pub struct PutOptions {
     pub hints: Option<Hints>,
     /// An object that a new one should lie close to.
     pub near: Option<Oid>,
-    /// Of a writer: the size in bytes; the object then lies in one segment if there is room.
-    /// A hint only.
+    /// The size in bytes that the object will have, by a writer or by appends in later
+    /// transactions; it then lies in one segment if there is room. Room for appends is kept while
+    /// they come, in memory only. A hint; without it a writer expects the size of the object that
+    /// it replaces.
     pub expected_size: Option<u64>,
 }
 

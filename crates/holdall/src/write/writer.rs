@@ -118,8 +118,8 @@ impl StagedObject {
         Ok(())
     }
 
-    /// The name of the object whose size tells how many bytes there may be, if nobody told and
-    /// these are the first that do not fit a record.
+    /// The name of the object whose size is a guess at the new one's, if nobody told it and these
+    /// bytes are the first that do not fit a record.
     fn guesses_by(&self, bytes: &[u8]) -> Option<&[u8]> {
         let small = self.small.as_ref().filter(|_| !self.stager.knows_size())?;
         let len = self.head.record_len(small.len() + bytes.len());
