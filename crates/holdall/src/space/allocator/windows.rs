@@ -109,10 +109,12 @@ impl Allocator {
         more: Option<u64>,
     ) -> Result<()> {
         let (space, index) = self.layout.split(at)?;
+        // Before anything changes: a space that cannot be read has no windows.
+        self.tree(s, space)?;
+        let room = self.room_for_window(s, more)?;
         let (there, told) = s.windows.take(at).map_or((0, false), |(run, told)| (run.len, told));
-        let lacks = self.room_for_window(s, more)?.saturating_sub(there);
-        let from = index + there as u32;
-        let got = self.tree(s, space)?.alloc_at(from, lacks as u32);
+        let (from, lacks) = (index + there as u32, room.saturating_sub(there));
+        let got = s.trees.get_mut(space).map_or(0, |tree| tree.alloc_at(from, lacks as u32));
         if got > 0 {
             let run = self.taken(s, space, from, got);
             // What is written next lies behind the window.
