@@ -38,9 +38,13 @@ impl Allocator {
             Near::Page(page) => self.space_of(page) == self.space_of(cursor),
             Near::At(_) | Near::Growing(_) | Near::Anywhere => true,
         };
-        if close && let Some(run) = self.take_at(s, cursor, want, want)? {
-            s.cursor = PageNo(run.end());
-            return Ok(Some(run));
+        // Where that is taken, in what growth has added, from its front: a page at its end would
+        // keep the file long.
+        for at in [cursor, PageNo(s.fresh)].into_iter().filter(|_| close) {
+            if let Some(run) = self.take_at(s, at, want, want)? {
+                s.cursor = PageNo(run.end());
+                return Ok(Some(run));
+            }
         }
         if let Near::Page(page) = near
             && let Some(run) = self.take_in(s, self.space_of(page), want as u32)?
