@@ -38,7 +38,7 @@ impl Allocator {
             Near::Page(page) => self.space_of(page) == self.space_of(cursor),
             Near::At(_) | Near::Growing(_) | Near::Anywhere => true,
         };
-        // Where that is taken, in what growth has added, from its front: a page at its end would
+        // If that is taken, in what growth has added, from its front: a page at its end would
         // keep the file long.
         for at in [cursor, PageNo(s.fresh)].into_iter().filter(|_| close) {
             if let Some(run) = self.take_at(s, at, want, want)? {
