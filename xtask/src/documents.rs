@@ -24,8 +24,8 @@ const BUDGETS: [(&str, usize); 23] = [
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
     // The tree of images; the catalog's three trees.
-    // Marks of backups, and their stream.
-    ("docs/format.md", 3770),
+    // Marks of backups, and their stream. Names entries, which say more than an OID.
+    ("docs/format.md", 3_893),
     // Whole, so that another implementation could be written from it: keys, seven kinds of bytes, an
     // example, the rules by which many processes use a bucket; keys that servers keep for themselves.
     ("docs/bucket-format.md", 2_650),
@@ -77,8 +77,9 @@ const BUDGETS: [(&str, usize); 23] = [
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups; salvage; objects in a bucket: their format, the command, object_store and Python, and their
-/// linearizability.
-const ALL: usize = 52_930;
+/// linearizability. What a names entry says, what was measured of copies checked in one pass; growth by
+/// what may be free, windows behind objects that grow.
+const ALL: usize = 53_220;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

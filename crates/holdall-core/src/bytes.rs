@@ -169,6 +169,19 @@ pub fn varint_len(n: u64) -> usize {
     (64 - (n | 1).leading_zeros() as usize).div_ceil(7)
 }
 
+/// Writes a LEB128 number to the front of `b`; returns its bytes.
+#[inline]
+pub fn put_varint(b: &mut [u8], mut n: u64) -> usize {
+    let mut len = 0;
+    while n >= 0x80 {
+        b[len] = n as u8 | 0x80;
+        n >>= 7;
+        len += 1;
+    }
+    b[len] = n as u8;
+    len + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +192,9 @@ mod tests {
             let mut out = Vec::new();
             push_varint(&mut out, n);
             assert_eq!(out.len(), varint_len(n));
+            let mut fixed = [0; 10];
+            let len = put_varint(&mut fixed, n);
+            assert_eq!(fixed[..len], out);
             assert_eq!(Reader::new(&out).varint(), Some(n));
             assert_eq!(Reader::new(&out[..out.len() - 1]).varint(), None);
         }

@@ -25,6 +25,7 @@ pub mod mark;
 pub mod mutation;
 pub mod name;
 pub mod names_node;
+mod names_value;
 pub mod page;
 pub mod page_map_node;
 pub mod pages;
@@ -41,6 +42,7 @@ pub mod version;
 
 pub use busy::Busy;
 pub use error::{Error, Result};
+pub use names_value::NameValue;
 pub use page::PageKind;
 pub use pages::{PageRead, PageRef, PageWrite};
 pub use put_mode::PutMode;

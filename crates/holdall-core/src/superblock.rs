@@ -15,7 +15,7 @@ pub const SLOT_AT: [u64; 2] = [0, 65536];
 /// First bytes of every store.
 pub const MAGIC: [u8; 8] = *b"HOLDALL\n";
 /// The format version this build writes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The oldest that it reads: those before came before the first release.
 pub const OLDEST: u32 = 3;
 /// Incompatible features this build knows.

@@ -72,12 +72,13 @@ pub trait Disk: Send + Sync + Debug {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
     /// Fills `buf` with the bytes from `offset` on, if all of them are in the page cache
-    /// and can be had without a system call; returns whether it did. What is missing is
-    /// for [`read_at`](Self::read_at), and so is every error. For short reads that come again
-    /// and again near each other, whose caller checks what it gets: where the range is
-    /// written or cut off at the same time, `buf` may hold anything.
-    fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
-        let _ = (offset, buf);
+    /// and can be had without a system call, and `sums` with the CRC-32C of each 4 KiB of `buf`;
+    /// returns whether it did. Offset and length are multiples of 4 KiB. What is missing is
+    /// for [`read_at`](Self::read_at), and so is every error. For reads that come again
+    /// and again near each other, whose caller compares the sums: where the range is
+    /// written or cut off at the same time, `buf` may hold anything, and `sums` those of that.
+    fn read_resident(&self, offset: u64, buf: &mut [u8], sums: &mut [u32]) -> bool {
+        let _ = (offset, buf, sums);
         false
     }
 

@@ -187,8 +187,8 @@ impl Disk for FileDisk {
         Ok(())
     }
 
-    fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
-        self.map.read(&self.file, offset, buf)
+    fn read_resident(&self, offset: u64, buf: &mut [u8], sums: &mut [u32]) -> bool {
+        self.map.read(&self.file, offset, buf, sums)
     }
 
     fn approach(&self, offset: u64, len: usize) {

@@ -41,6 +41,8 @@ mod record_lock;
 pub mod rights;
 mod room;
 mod sign;
+#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
+mod summed_copy;
 mod write_out;
 
 pub use clock::coarse_time;

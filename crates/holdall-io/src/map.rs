@@ -156,9 +156,10 @@ fn now() -> u64 {
 }
 
 impl Map {
-    /// Fills `buf` with the bytes from `at` on, if all of them are known to be resident, and
-    /// returns whether it did. What it fills in is for who checks it: see the module.
-    pub(crate) fn read(&self, file: &File, at: u64, buf: &mut [u8]) -> bool {
+    /// Fills `buf` with the bytes from `at` on, if all of them are known to be resident, and `sums`
+    /// with those of its units; returns whether it did. What it fills in is for who checks it: see
+    /// the module.
+    pub(crate) fn read(&self, file: &File, at: u64, buf: &mut [u8], sums: &mut [u32]) -> bool {
         let Some(end) = at.checked_add(buf.len() as u64) else { return false };
         let number = place(at);
         let (start, len) = extent(number);
@@ -178,7 +179,7 @@ impl Map {
                 return false;
             }
         }
-        chunk.mapping.copy(at as usize, buf)
+        chunk.mapping.copy(at as usize, buf, sums)
     }
 
     /// Whether any of the `len` bytes from `at` on lie in windows that were not read through

@@ -17,6 +17,7 @@
 //!   makes the file shorter calls [`Mapping::cut`] before: it puts zeros in the place of the
 //!   pages, in one step as far as threads can see that copy them at the time.
 
+use crate::summed_copy::{UNIT, copy_unit};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -55,24 +56,24 @@ impl Mapping {
         Ok(Self { base, len })
     }
 
-    /// Copies `buf.len()` bytes from byte `at` on. Returns whether they lie inside. Waits for
-    /// the device if a page is not in memory, and ends the process if that fails.
-    pub(crate) fn copy(&self, at: usize, buf: &mut [u8]) -> bool {
-        if at.checked_add(buf.len()).is_none_or(|end| end > self.len) {
+    /// Copies the units of `buf`, which it has some of in whole, from byte `at` on, and puts the
+    /// CRC-32C of each as it was copied into `sums`. Returns whether they lie inside, at a multiple
+    /// of a unit. Waits for the device if a page is not in memory, and ends the process if that
+    /// fails.
+    pub(crate) fn copy(&self, at: usize, buf: &mut [u8], sums: &mut [u32]) -> bool {
+        let inside = at.checked_add(buf.len()).is_some_and(|end| end <= self.len);
+        let (units, rest) = buf.as_chunks_mut::<UNIT>();
+        if !inside || !at.is_multiple_of(UNIT) || !rest.is_empty() || units.len() != sums.len() {
             return false;
         }
-        let (mut from, end) = (at, at + buf.len());
-        for page in buf.chunks_mut(COPIED) {
-            // The processor does not look beyond a page by itself.
-            self.approach(from + COPIED, end.saturating_sub(from + COPIED));
+        for (i, (unit, sum)) in units.iter_mut().zip(sums).enumerate() {
+            let from = at + i * UNIT;
             #[expect(unsafe_code, reason = "see the argument above")]
-            // SAFETY: `at + buf.len()`, and so every part, lies inside the mapping; `buf` is
-            // the caller's own, so they do not overlap; bytes have no invalid values.
+            // SAFETY: all units lie inside the mapping, which begins at a page, so that they are
+            // aligned; `buf` is the caller's own, so they do not overlap.
             unsafe {
-                let from = self.base.as_ptr().add(from);
-                ptr::copy_nonoverlapping(from, page.as_mut_ptr(), page.len());
+                *sum = copy_unit(self.base.as_ptr().add(from), unit);
             }
-            from += page.len();
         }
         true
     }
@@ -113,8 +114,6 @@ impl Mapping {
     }
 }
 
-/// Bytes copied at a time.
-const COPIED: usize = 4096;
 /// Bytes of a line of the processor's caches, on most.
 const LINE: usize = 64;
 /// Lines asked for at once: about as many as a processor waits for together.

@@ -7,7 +7,7 @@ use std::io;
 pub(crate) struct Map;
 
 impl Map {
-    pub(crate) fn read(&self, _file: &File, _at: u64, _buf: &mut [u8]) -> bool {
+    pub(crate) fn read(&self, _file: &File, _at: u64, _buf: &mut [u8], _sums: &mut [u32]) -> bool {
         false
     }
 

@@ -107,9 +107,9 @@ impl Disk for OverlayDisk {
         self.read_base(state.visible, offset + missing.start as u64, &mut buf[missing])
     }
 
-    fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
+    fn read_resident(&self, offset: u64, buf: &mut [u8], sums: &mut [u32]) -> bool {
         let below = self.below(offset, buf.len() as u64);
-        below.is_some_and(|base| base.read_resident(offset, buf))
+        below.is_some_and(|base| base.read_resident(offset, buf, sums))
     }
 
     fn approach(&self, offset: u64, len: usize) {
@@ -357,7 +357,7 @@ mod tests {
         fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
             self.0.read_at(offset, buf)
         }
-        fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
+        fn read_resident(&self, offset: u64, buf: &mut [u8], _sums: &mut [u32]) -> bool {
             self.0.read_at(offset, buf).is_ok()
         }
         fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
@@ -396,8 +396,10 @@ mod tests {
         overlay.grow(5 * size).unwrap();
         let fast = |from: u64, len: usize| {
             let (mut a, mut b) = (vec![0; len], vec![0; len]);
-            let (resident, bulk) =
-                (overlay.read_resident(from, &mut a), overlay.read_bulk(from, &mut [&mut b]));
+            let (resident, bulk) = (
+                overlay.read_resident(from, &mut a, &mut []),
+                overlay.read_bulk(from, &mut [&mut b]),
+            );
             assert_eq!((resident, bulk), (bulk, overlay.reads_bulk(from, len as u64)));
             let mut near = vec![0; len];
             overlay.read_near(from, &mut near, Near::Few).unwrap();
@@ -410,7 +412,7 @@ mod tests {
         assert!(fast(0, 2 * GRANULE) && fast(3 * size, GRANULE), "the base's alone");
         assert!(!fast(size, GRANULE + 1) && !fast(2 * size + 5, 1), "a granule is above");
         assert!(!fast(4 * size, 1) && !fast(4 * size - 1, 2), "was cut off");
-        assert!(!overlay.read_resident(u64::MAX, &mut [0; 2]));
+        assert!(!overlay.read_resident(u64::MAX, &mut [0; 2], &mut []));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Memory of Python objects: what bytes, bytearrays, arrays and memory maps lend, and new
 //! `bytes` before anybody else has them.
 //!
-//! Owns: [`Lent`], [`LentMut`] and [`Unfilled`], the only unsafe code of the crate.
+//! Owns: [`Lent`], [`LentMut`], [`joined`] and [`Unfilled`], the only unsafe code of the crate.
 //!
 //! Why it is sound: a held `Py_buffer` keeps its memory where it is and as long as it is until
 //! it is released, which happens when these values are dropped, with the interpreter's lock
@@ -17,7 +17,28 @@ use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::hint::black_box;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Least memory of a batch that the C library would give back, and the most that it is asked to
+/// keep.
+const BATCHES: std::ops::Range<usize> = 64 << 10..16 << 20;
+
+/// Has the C library keep as much memory as a batch of objects took, for the next batch.
+///
+/// glibc gives the end of its heap back each time that a batch is dropped, and each 4 KiB of the
+/// next one is then a page fault, which costs as much as reading them. It no longer does so once a
+/// block of that size came and went. To other C libraries such a block says nothing.
+pub fn keep_memory_of(bytes: usize) {
+    static KEPT: AtomicUsize = AtomicUsize::new(BATCHES.start);
+    if bytes > KEPT.load(Relaxed) {
+        let block = bytes.next_power_of_two().min(BATCHES.end);
+        // All the more are not kept: the number says that this was done.
+        KEPT.store(if block < BATCHES.end { block } else { usize::MAX }, Relaxed);
+        drop(black_box(Vec::<u8>::with_capacity(block)));
+    }
+}
 
 /// Bytes to read from.
 pub enum Lent<'a> {
@@ -80,6 +101,39 @@ impl LentMut {
     }
 }
 
+/// A new `bytes` object whose bytes are those of two parts: for small ones, and with the
+/// interpreter's lock held.
+///
+/// # Errors
+/// MemoryError.
+pub fn joined<'py>(py: Python<'py>, [a, b]: [&[u8]; 2]) -> PyResult<Bound<'py, PyBytes>> {
+    let len = a.len() + b.len();
+    if len <= 1 {
+        // CPython shares those.
+        return Ok(PyBytes::new(py, if a.is_empty() { b } else { a }));
+    }
+    let object = unfilled(py, len)?;
+    // SAFETY: a `bytes` object of this length, longer than those that CPython shares: memory of
+    // its own, which nobody else has yet and which is apart from the parts.
+    unsafe {
+        let to = ffi::PyBytes_AsString(object.as_ptr()).cast::<u8>();
+        ptr::copy_nonoverlapping(a.as_ptr(), to, a.len());
+        ptr::copy_nonoverlapping(b.as_ptr(), to.add(a.len()), b.len());
+    }
+    Ok(object)
+}
+
+/// A `bytes` object of its own of `len` bytes, more than one, that were not written yet.
+fn unfilled(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
+    let size = ffi::Py_ssize_t::try_from(len)?;
+    // SAFETY: the interpreter's lock is held (`py`). Without bytes to copy the call makes an
+    // object of its own; null is an error that was set.
+    unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(ptr::null(), size);
+        Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyBytes>())
+    }
+}
+
 /// New `bytes` objects, whose bytes are whatever CPython's memory held.
 ///
 /// Why it is sound: CPython lets those who made a `bytes` object fill it as long as nobody else
@@ -112,15 +166,13 @@ impl<'py> Unfilled<'py> {
             self.0.push(New::Short(vec![0; len]));
             return Ok(());
         }
-        let size = ffi::Py_ssize_t::try_from(len)?;
-        // SAFETY: the interpreter's lock is held (`py`). Without bytes to copy the call makes
-        // an object of its own; null is an error that was set.
-        let object = unsafe {
-            let made = ffi::PyBytes_FromStringAndSize(ptr::null(), size);
-            Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyBytes>()
-        };
-        self.0.push(New::Bytes(object, len));
+        self.0.push(New::Bytes(unfilled(py, len)?, len));
         Ok(())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Has `f` fill all of them, in the order they were made, without the interpreter's lock.
@@ -131,7 +183,7 @@ impl<'py> Unfilled<'py> {
         mut self,
         py: Python<'py>,
         f: impl FnOnce(&mut dyn Iterator<Item = &mut [u8]>) -> Outcome<()> + Send,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    ) -> Outcome<Vec<Bound<'py, PyBytes>>> {
         let place = |new: &mut New<'py>| match new {
             // SAFETY: it is a `bytes` object, of this length.
             New::Bytes(object, len) => {

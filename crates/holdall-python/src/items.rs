@@ -2,18 +2,19 @@
 //!
 //! Owns: [`Items`]: a cursor that fetches the bytes of many objects at a time, of one state.
 
-use crate::buffer::Unfilled;
 use crate::errors::{Fail, Outcome};
 use crate::handle::Keeps;
 use crate::keys::Form;
 use crate::names::{Asked, Walk};
 use crate::view::View;
-use holdall::{Entry, Error, Key, Reader};
+use crate::view_read::many;
+use holdall::{Entry, Key};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::vec;
 
 /// Objects fetched at a time.
 const OBJECTS_AT_ONCE: usize = 256;
@@ -25,7 +26,8 @@ pub struct ItemsState {
     walk: Walk,
     /// Found, not yet fetched.
     found: VecDeque<Entry>,
-    ready: VecDeque<(Vec<u8>, Py<PyBytes>)>,
+    /// What is given out next: bytes, or pairs.
+    ready: vec::IntoIter<Py<PyAny>>,
 }
 
 /// A name and its object's bytes.
@@ -59,60 +61,44 @@ impl Items {
         with_names: bool,
     ) -> PyResult<Self> {
         let walk = Walk::start(py, view, asked)?;
-        let state = ItemsState { walk, found: VecDeque::new(), ready: VecDeque::new() };
+        let ready = Vec::new().into_iter();
+        let state = ItemsState { walk, found: VecDeque::new(), ready };
         let state = Arc::new(Mutex::new(state));
         py.detach(|| view.objects.handle().keep(&state));
         Ok(Self { state, form: view.form, with_names })
     }
 }
 
-/// As many of the found as are fetched together, and their sizes.
-fn sizes(reader: &Reader, found: &VecDeque<Entry>) -> Outcome<Vec<u64>> {
-    let located = reader.locate_many(found.iter().map(|entry| Key::Oid(entry.oid)))?;
-    let mut total = 0_u64;
-    let fits = |size: &u64| {
-        let first = total == 0;
-        total = total.saturating_add((*size).max(1));
-        first || total <= BYTES
-    };
-    // Of one state: what has a name is there.
-    let absent = || Error::NotFound("an object that has a name".into());
-    let all: Vec<u64> =
-        located.sizes().map(|size| size.ok_or_else(absent)).collect::<Result<_, _>>()?;
-    Ok(all.into_iter().take_while(fits).collect())
-}
-
 impl ItemsState {
-    /// Fetches more. Called with the interpreter's lock, which it gives back while it reads.
-    fn fetch(&mut self, py: Python<'_>) -> PyResult<()> {
+    /// Fetches more, and gives each to `make` with its name. Called with the interpreter's lock,
+    /// which it gives back while it reads from disk.
+    fn fetch<'py>(
+        &mut self,
+        py: Python<'py>,
+        make: impl Fn(&[u8], Bound<'py, PyBytes>) -> PyResult<Py<PyAny>>,
+    ) -> PyResult<()> {
         loop {
             if let Some(read) = py.detach(|| self.read_in_transaction())? {
-                let made = read.into_iter();
-                let made = made.map(|(name, bytes)| (name, PyBytes::new(py, &bytes).unbind()));
-                self.ready.extend(made);
+                let made = read.iter().map(|(name, bytes)| make(name, PyBytes::new(py, bytes)));
+                self.ready = made.collect::<PyResult<Vec<_>>>()?.into_iter();
                 return Ok(());
             }
-            let tried = py.detach(|| self.fetch_batch());
-            let Some((reader, sizes)) = tried? else { return Ok(()) };
-            let mut new = Unfilled::default();
-            for size in &sizes {
-                new.push(py, usize::try_from(*size)?)?;
+            py.detach(|| self.find())?;
+            let Some(reader) = self.walk.reader().filter(|_| !self.found.is_empty()) else {
+                return Ok(());
+            };
+            let keys: Vec<Key<'_>> = self.found.iter().map(|entry| Key::Oid(entry.oid)).collect();
+            match many(py, reader, &keys, BYTES) {
+                Ok(made) => {
+                    let names = self.found.drain(..made.len());
+                    // Of one state: what has a name is there.
+                    let both = names.zip(made).filter_map(|(entry, made)| Some((entry, made?)));
+                    let made = both.map(|(entry, made)| make(&entry.name, made));
+                    self.ready = made.collect::<PyResult<Vec<_>>>()?.into_iter();
+                    return Ok(());
+                }
+                Err(e) => py.detach(|| self.renew(e))?,
             }
-            let mut failed = None;
-            let found = &self.found;
-            let filled = new.fill(py, |memory| {
-                let keys = found.iter().take(sizes.len()).map(|entry| Key::Oid(entry.oid));
-                let read = reader.locate_many(keys).and_then(|located| located.read_into(memory));
-                failed = read.err();
-                Ok(())
-            })?;
-            if let Some(e) = failed {
-                py.detach(|| self.renew(e.into()))?;
-                continue;
-            }
-            let names = self.found.drain(..sizes.len()).map(|entry| entry.name);
-            self.ready.extend(names.zip(filled.into_iter().map(Bound::unbind)));
-            return Ok(());
         }
     }
 
@@ -138,20 +124,12 @@ impl ItemsState {
         Ok(Some(read))
     }
 
-    /// Finds what is fetched next, of which state, and how large it is. None at the end.
-    fn fetch_batch(&mut self) -> Outcome<Option<(Reader, Vec<u64>)>> {
-        loop {
-            if self.found.is_empty() {
-                self.found = self.walk.next(OBJECTS_AT_ONCE)?.into();
-            }
-            let Some(reader) = self.walk.reader().filter(|_| !self.found.is_empty()) else {
-                return Ok(None);
-            };
-            match sizes(reader, &self.found) {
-                Ok(sizes) => return Ok(Some((reader.clone(), sizes))),
-                Err(e) => self.renew(e)?,
-            }
+    /// Finds the names of what is fetched next; none at the end.
+    fn find(&mut self) -> Outcome<()> {
+        if self.found.is_empty() {
+            self.found = self.walk.next(OBJECTS_AT_ONCE)?.into();
         }
+        Ok(())
     }
 
     /// Goes on in a newer state, from the first object on that was not fetched.
@@ -172,16 +150,22 @@ impl Items {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        // Another thread that has it may be waiting for the interpreter's lock.
+        if let Some(mut state) = self.state.try_lock()
+            && let Some(ready) = state.ready.next()
+        {
+            return Ok(Some(ready.into_bound(py)));
+        }
         let mut state = py.detach(|| self.state.lock_arc());
-        if state.ready.is_empty() {
-            state.fetch(py)?;
+        if state.ready.len() == 0 {
+            state.fetch(py, |name, bytes| {
+                if !self.with_names {
+                    return Ok(bytes.into_any().unbind());
+                }
+                let pair = [self.form.give(py, name)?, bytes.into_any()];
+                Ok(PyTuple::new(py, pair)?.into_any().unbind())
+            })?;
         }
-        let Some((name, bytes)) = state.ready.pop_front() else { return Ok(None) };
-        drop(state);
-        if !self.with_names {
-            return Ok(Some(bytes.into_bound(py).into_any()));
-        }
-        let pair = [self.form.give(py, &name)?, bytes.into_bound(py).into_any()];
-        Ok(Some(PyTuple::new(py, pair)?.into_any()))
+        Ok(state.ready.next().map(|ready| ready.into_bound(py)))
     }
 }

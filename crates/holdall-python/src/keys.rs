@@ -45,7 +45,10 @@ impl ObjectId {
 /// TypeError.
 #[inline]
 pub fn key<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Key<'a>> {
-    if let Ok(id) = object.cast::<ObjectId>() {
+    // Most keys are text, which a look at the type's flags tells.
+    if !object.is_instance_of::<PyString>()
+        && let Ok(id) = object.cast::<ObjectId>()
+    {
         return Ok(Key::Oid(id.get().0));
     }
     name(object).map(Key::Name)
@@ -112,12 +115,11 @@ impl Form {
     /// # Errors
     /// MemoryError.
     pub fn give<'py>(self, py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        match (self, std::str::from_utf8(name)) {
-            (Self::Bytes, _) => Ok(PyBytes::new(py, name).into_any()),
-            (Self::Text, Ok(utf8)) => Ok(PyString::new(py, utf8).into_any()),
-            (Self::Text, Err(_)) => {
+        match self {
+            Self::Bytes => Ok(PyBytes::new(py, name).into_any()),
+            Self::Text => PyString::from_bytes(py, name).map(Bound::into_any).or_else(|_| {
                 PyBytes::new(py, name).call_method1("decode", ("utf-8", "surrogateescape"))
-            }
+            }),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! `view::View`, files behind `file::RawFile`. What can be written in Python as well, is
 //! (`python/holdall`).
 //!
-//! Threads: every call that may wait or copies much gives the interpreter's lock back. No lock
-//! of this crate is waited for while the interpreter's is held: who has the one may want the
-//! other.
+//! Threads: every call that may wait or copies much gives the interpreter's lock back; small
+//! objects in memory are copied with it held. No lock of this crate is waited for while the
+//! interpreter's is held: who has the one may want the other.
 
 mod backup;
 mod bucket;

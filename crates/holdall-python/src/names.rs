@@ -122,9 +122,14 @@ impl Walk {
             More::Closed => Err(Fail::Closed("store")),
             More::NamesState(state) => {
                 let names = &mut state.1;
-                let one = || if self.reverse { names.next_back() } else { names.next() };
-                let next: holdall::Result<_> = std::iter::from_fn(one).take(limit).collect();
-                next.map_err(Fail::Store)
+                let mut next = Vec::with_capacity(limit);
+                let reverse = self.reverse;
+                let one = || if reverse { names.next_back() } else { names.next() };
+                let taken = std::iter::from_fn(one).take(limit).try_for_each(|entry| {
+                    next.push(entry?);
+                    Ok(())
+                });
+                taken.map(|()| next).map_err(Fail::Store)
             }
             More::Transaction(tx) => {
                 let tx = tx.clone();

@@ -5,7 +5,7 @@
 use crate::errors::{Fail, Outcome};
 use crate::handle::{Held, Keeps, process};
 use crate::options::Given;
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwapOption, Guard};
 use holdall::{Durability, Oid, Reader, WriteTx};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -32,7 +32,24 @@ pub struct Snapshot {
     reader: ArcSwapOption<(Reader, u64)>,
 }
 
+/// A snapshot's reader, for one call.
+pub struct ReaderAtHand(Guard<Option<Arc<(Reader, u64)>>>);
+
+impl ReaderAtHand {
+    /// The reader, if nothing must be done before it reads: it is open, and this process's.
+    #[inline]
+    pub fn get(&self) -> Option<&Reader> {
+        self.0.as_ref().filter(|held| held.1 == process()).map(|held| &held.0)
+    }
+}
+
 impl Snapshot {
+    /// Its reader, without waiting for anything.
+    #[inline]
+    pub fn at_hand(&self) -> ReaderAtHand {
+        ReaderAtHand(self.reader.load())
+    }
+
     /// Runs `f` on it.
     ///
     /// # Errors

@@ -55,6 +55,24 @@ impl View {
         }
     }
 
+    /// What `f` finds through a reader of this view's collection without waiting; None if that is
+    /// not there. Not of a transaction. `f` runs with the interpreter's lock.
+    #[inline]
+    pub(crate) fn look<T>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&Reader) -> PyResult<T>,
+    ) -> PyResult<Option<T>> {
+        if let (Objects::Snapshot(snapshot), None) = (&self.objects, &self.collection) {
+            let held = snapshot.at_hand();
+            if let Some(reader) = held.get() {
+                return f(reader).map(Some);
+            }
+        }
+        // A state may have to be read, or be made durable, before it can be opened.
+        py.detach(|| self.reader())?.map(|reader| f(&reader)).transpose()
+    }
+
     /// Runs `f` in the transaction that the view is of, in its collection.
     pub(crate) fn in_tx<T>(
         tx: &Transaction,

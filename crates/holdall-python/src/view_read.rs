@@ -2,26 +2,20 @@
 //!
 //! Owns: the calls of [`View`] that read bytes and attributes; [`Info`].
 
-use crate::buffer::{LentMut, Unfilled};
+use crate::buffer::{LentMut, Unfilled, joined, keep_memory_of};
 use crate::errors::{Fail, Outcome};
 use crate::keys::{ObjectId, key};
 use crate::source::Objects;
 use crate::view::View;
-use holdall::{Error, Fetched, Key, Layout, Metadata, Object, ObjectsMut, Reader};
+use holdall::{Error, Fetched, Key, Layout, Looked, Metadata, Object, ObjectsMut, Reader};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
-use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::SystemTime;
 
-/// Most memory that a thread keeps between calls: small objects are at most this large.
-const KEPT: usize = 64 << 10;
-
-thread_local! {
-    /// Where small objects are read to, whose size is not known before.
-    static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
+/// Objects that are looked at in memory before other threads may have the interpreter's lock.
+const LOOKED_AT_ONCE: usize = 1024;
 
 /// What is known of an object without reading its bytes.
 #[pyclass(frozen, get_all, module = "holdall")]
@@ -121,55 +115,95 @@ impl View {
         }
     }
 
-    /// All bytes of an object; None if there is no such name.
+    /// All bytes of an object; None if there is no such name. A small one in memory is copied with
+    /// the interpreter's lock held: to give that up and to wait for it takes longer.
+    #[inline]
     pub(crate) fn bytes_of<'py>(
         &self,
         py: Python<'py>,
         key: &Key<'_>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        BYTES.with(|cell| {
-            // Taken, so that nothing that runs meanwhile in this thread finds it in use.
-            let mut bytes = cell.take();
-            let fetched = py.detach(|| self.fetch(key, &mut bytes));
-            let found = match fetched {
-                Ok(None) => Ok(None),
-                Ok(Some(Fetched::Read)) => Ok(Some(PyBytes::new(py, &bytes))),
-                Ok(Some(Fetched::Opened(object))) => whole(py, &object).map(Some),
-                Err(e) => Err(e.into()),
-            };
-            if bytes.capacity() <= KEPT {
-                cell.replace(bytes);
-            }
-            found
-        })
-    }
-
-    /// Reads a small object, or opens a large one; None if there is no such name.
-    #[inline]
-    fn fetch(&self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Outcome<Option<Fetched>> {
-        if let (Objects::Snapshot(snapshot), None) = (&self.objects, &self.collection) {
-            return snapshot.with(|reader| Ok(reader.fetch(key, bytes)?));
-        }
-        let of_tx = |tx: &mut ObjectsMut, bytes: &mut Vec<u8>| {
-            let found = tx.get(key)?;
-            Ok(found.map(|found| {
-                *bytes = found;
-                Fetched::Read
-            }))
-        };
         if let Objects::Transaction(tx) = &self.objects {
-            return Self::in_tx(tx, self.collection.as_deref(), |tx| of_tx(tx, bytes));
+            let get = || Self::in_tx(tx, self.collection.as_deref(), |tx| Ok(tx.get(key)?));
+            return Ok(py.detach(get)?.map(|bytes| PyBytes::new(py, &bytes)));
         }
-        match self.reader()? {
-            Some(reader) => Ok(reader.fetch(key, bytes)?),
-            None => Ok(None),
-        }
+        let look = |reader: &Reader| match reader
+            .look(key, |parts| joined(py, parts))
+            .map_err(Fail::Store)?
+        {
+            Looked::Missing => Ok(None),
+            Looked::Small(bytes) => bytes.map(Some),
+            Looked::Large(object) => whole(py, &object).map(Some),
+            Looked::NotInMemory => fetch(py, reader, key),
+        };
+        Ok(self.look(py, look)?.flatten())
     }
 
     pub(crate) fn missing(key: &Bound<'_, PyAny>) -> PyErr {
         let text = key.repr().map_or_else(|_| "object".into(), |r| format!("object {r}"));
         Fail::Store(Error::NotFound(text)).into()
     }
+}
+
+/// All bytes of an object, which are read from disk; None if there is no such name.
+#[cold]
+fn fetch<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    key: &Key<'_>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let mut bytes = Vec::new();
+    match py.detach(|| reader.fetch(key, &mut bytes)).map_err(Fail::Store)? {
+        None => Ok(None),
+        Some(Fetched::Read) => Ok(Some(PyBytes::new(py, &bytes))),
+        Some(Fetched::Opened(object)) => whole(py, &object).map(Some),
+    }
+}
+
+/// The bytes of many objects of one state, as far as they are there: first of those that lie in
+/// memory, then of the others, whose reads go out together. `most`: of those others as many bytes,
+/// or one; objects behind them are left out.
+pub(crate) fn many<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    keys: &[Key<'_>],
+    most: u64,
+) -> Outcome<Vec<Option<Bound<'py, PyBytes>>>> {
+    let (mut made, mut failed, mut taken) = (vec![None; keys.len()], None, 0);
+    let looked = reader.look_many(keys, |i, parts| match joined(py, parts) {
+        Ok(bytes) => {
+            made[i] = Some(bytes);
+            taken += parts[0].len() + parts[1].len();
+        }
+        Err(e) => failed = Some(e),
+    });
+    if let Some(e) = failed {
+        return Err(e.into());
+    }
+    let mut located = looked?;
+    if !located.is_complete() {
+        py.detach(|| located.find_rest(keys))?;
+    }
+    let (mut total, mut count, mut new) = (0_u64, 0, Unfilled::default());
+    for size in located.sizes() {
+        if let Some(size) = size {
+            total = total.saturating_add(size);
+            if total > most && !new.is_empty() {
+                break;
+            }
+            new.push(py, usize::try_from(size).map_err(PyErr::from)?)?;
+        }
+        count += 1;
+    }
+    made.truncate(count);
+    located.truncate(count);
+    if !new.is_empty() {
+        let mut filled = new.fill(py, |memory| Ok(located.read_into(memory)?))?.into_iter();
+        let read = made.iter_mut().zip(located.sizes()).filter(|(_, size)| size.is_some());
+        read.for_each(|(made, _)| *made = filled.next());
+    }
+    keep_memory_of(taken.saturating_add(usize::try_from(total).unwrap_or(usize::MAX)));
+    Ok(made)
 }
 
 /// All bytes of an object that was opened.
@@ -237,19 +271,18 @@ impl View {
             })?;
             return PyList::new(py, all.iter().map(|b| b.as_ref().map(|b| PyBytes::new(py, b))));
         }
-        let locate = || -> Outcome<_> {
-            self.reader()?.map(|reader| Ok(reader.locate_many(wanted.iter().cloned())?)).transpose()
-        };
-        let Some(located) = py.detach(locate)? else {
-            return PyList::new(py, wanted.iter().map(|_| py.None()));
-        };
-        let mut new = Unfilled::default();
-        for size in located.sizes().flatten() {
-            new.push(py, usize::try_from(size)?)?;
-        }
-        let mut filled = new.fill(py, |memory| Ok(located.read_into(memory)?))?.into_iter();
-        let there = located.sizes().map(|size| size.and_then(|_| filled.next()));
-        PyList::new(py, there.collect::<Vec<_>>())
+        let found = self.look(py, |reader| {
+            let mut found = Vec::with_capacity(wanted.len());
+            for some in wanted.chunks(LOOKED_AT_ONCE) {
+                found.extend(many(py, reader, some, u64::MAX)?);
+                if found.len() < wanted.len() {
+                    // Other threads may want the lock.
+                    py.detach(|| ());
+                }
+            }
+            PyList::new(py, found)
+        })?;
+        found.map_or_else(|| PyList::new(py, wanted.iter().map(|_| py.None())), Ok)
     }
 
     /// The bytes from `start` to `stop` of an object, as a slice would have them; None if

@@ -372,6 +372,41 @@ def test_get_many_of_all_sizes(path):
         assert first == second and first is not second
 
 
+def test_objects_of_which_some_lie_in_memory(path):
+    sizes = [0, 1, 2, 100, 3000, 5000, 70_000]
+    values = {f"{i:04}": os.urandom(sizes[i % len(sizes)]) for i in range(1500)}
+    with holdall.open(path, "w") as store:
+        store.update(values)
+    wanted = [*values, "none", *reversed(values)]
+    expected = [values.get(name) for name in wanted]
+    for warm in ([], ["0004"], list(values)[::3], list(values)):
+        with holdall.open(path) as store, store.snapshot() as snapshot:
+            for name in warm:
+                assert snapshot[name] == values[name]
+            assert snapshot.get_many(wanted) == expected
+            assert list(snapshot.items()) == list(values.items())
+            assert store.get_many(wanted) == expected
+            assert [snapshot.get(name) for name in wanted] == expected
+            with pytest.raises(holdall.NotFoundError):
+                snapshot["none"]
+
+
+def test_threads_walk_together(store):
+    store.update({f"{i:05}": b"x" * (i % 50) for i in range(20_000)})
+    walk, seen = iter(store.items()), [[] for _ in range(4)]
+
+    def take(some):
+        some.extend(walk)
+
+    threads = [threading.Thread(target=take, args=(some,)) for some in seen]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(pair for some in seen for pair in some) == list(store.items())
+    assert all(some == sorted(some) for some in seen)
+
+
 def test_pairs_have_two_items(store):
     for bad in [("a", b"1", b"2"), ("a",), (), ["a"], 5]:
         with pytest.raises((ValueError, TypeError)):

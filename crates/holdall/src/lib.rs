@@ -172,7 +172,9 @@ pub use maintain::{ScrubOptions, Scrubber};
 pub use metrics::Distribution;
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments, mtime};
-pub use read::{Entry, Fetched, Items, Listed, Listing, Located, NameIter, Object, Reader, Values};
+pub use read::{
+    Entry, Fetched, Items, Listed, Listing, Located, Looked, NameIter, Object, Reader, Values,
+};
 pub use salvage::{DoubtfulObject, LostObject, Salvage, SalvageReport};
 pub use store::{
     Checkpoints, CollectionStat, Elsewhere, Fullness, Metrics, ReaderStat, Store, StoreStat,

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Fetched, Key, Oid, Options, Reader, Store};
+use holdall::{Error, Fetched, Key, Located, Looked, Oid, Options, Reader, Store};
 use holdall_io::MemoryStorage;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -83,6 +83,48 @@ fn located(reader: &Reader, keys: &[Key<'_>]) -> Vec<Said> {
         assert!(matches!(long, Err(Error::Range { .. })), "{long:?}");
     }
     all.into_iter().map(Ok).collect()
+}
+
+/// As [`located`], after a look at what lies in memory.
+fn looked(reader: &Reader, keys: &[Key<'_>]) -> Vec<Said> {
+    let mut all: Vec<Option<Vec<u8>>> = vec![None; keys.len()];
+    let give = |i: usize, parts: [&[u8]; 2]| {
+        assert_eq!(all[i].replace(parts.concat()), None, "each once");
+    };
+    let found = reader.look_many(keys, give).and_then(|mut found| {
+        found.find_rest(keys)?;
+        Ok(found)
+    });
+    let found: Located = match found {
+        Ok(found) => found,
+        Err(e) if keys.len() == 1 => return vec![Err(format!("{e:?}"))],
+        Err(_) => {
+            let alone = |key| looked(reader, std::slice::from_ref(key));
+            return keys.iter().flat_map(alone).collect();
+        }
+    };
+    assert!(found.is_complete());
+    for (bytes, size) in all.iter_mut().zip(found.sizes()) {
+        if let Some(size) = size {
+            assert_eq!(bytes.replace(vec![0xee; size as usize]), None, "given already");
+        }
+    }
+    let left = all.iter_mut().zip(found.sizes()).filter(|(_, size)| size.is_some());
+    found.read_into(left.filter_map(|(bytes, _)| bytes.as_deref_mut())).unwrap();
+    all.into_iter().map(Ok).collect()
+}
+
+fn looked_alone(reader: &Reader, key: &Key<'_>) -> Said {
+    match reader.look(key, |parts| parts.concat()).map_err(|e| format!("{e:?}"))? {
+        Looked::Missing => Ok(None),
+        Looked::Small(bytes) => Ok(Some(bytes)),
+        Looked::Large(mut object) => {
+            let mut bytes = Vec::new();
+            object.read_to_end(&mut bytes).unwrap();
+            Ok(Some(bytes))
+        }
+        Looked::NotInMemory => fetched(reader, key),
+    }
 }
 
 fn fetched(reader: &Reader, key: &Key<'_>) -> Said {
@@ -179,10 +221,15 @@ impl Model {
 
 impl Seen {
     fn check(&self, keys: &[Key<'_>]) {
+        // First, so that some of it is not in memory yet.
+        let first = looked(&self.reader, keys);
         let all = many(&self.reader, keys);
+        assert_eq!(first, all);
         assert_eq!(located(&self.reader, keys), all);
+        assert_eq!(looked(&self.reader, keys), all);
         for (key, got) in keys.iter().zip(all) {
             assert_eq!(got, fetched(&self.reader, key), "{key:?}");
+            assert_eq!(got, looked_alone(&self.reader, key), "{key:?}");
             assert_eq!(got, said(self.reader.get(key)), "{key:?}");
             assert_eq!(got, read_through(&self.reader, key), "{key:?}");
             match key {
@@ -254,6 +301,41 @@ fn no_keys_no_calls_and_an_error_of_the_callers_ends_it() {
 }
 
 #[test]
+fn a_look_reads_nothing_from_disk() {
+    let (storage, names) = (Arc::new(MemoryStorage::new()), (0..100_u8).map(|i| [i]));
+    let names: Vec<_> = names.collect();
+    let store = options(1 << 20, 1 << 20).create_on(storage.clone()).unwrap();
+    store.write(|tx| names.iter().try_for_each(|n| tx.put(n, &n.repeat(500)).map(drop))).unwrap();
+    store.close().unwrap();
+    let store = options(1 << 20, 1 << 20).open_on(storage).unwrap();
+    let keys: Vec<Key<'_>> = names.iter().map(Key::from).collect();
+    let reader = store.read().unwrap();
+    let misses = || store.metrics().page_reads;
+    let before = misses();
+    let unread = reader.look(&keys[0], |_| panic!("it is not in memory")).unwrap();
+    assert!(matches!(unread, Looked::NotInMemory));
+    let mut found = reader.look_many(&keys, |_, _| panic!("nothing is in memory")).unwrap();
+    assert!(!found.is_complete() && found.sizes().all(|size| size.is_none()));
+    assert_eq!(misses(), before);
+    found.find_rest(&keys).unwrap();
+    assert!(found.is_complete() && found.sizes().all(|size| size == Some(500)));
+    assert!(misses() > before);
+    let mut given = 0;
+    let found = reader.look_many(&keys, |i, parts| {
+        assert_eq!(parts.concat(), names[i].repeat(500));
+        given += 1;
+    });
+    assert!(given == 100 && found.unwrap().sizes().all(|size| size.is_none()));
+    found_after_truncation(&reader, &keys);
+}
+
+fn found_after_truncation(reader: &Reader, keys: &[Key<'_>]) {
+    let mut found = reader.locate_many(keys).unwrap();
+    found.truncate(3);
+    assert_eq!(found.sizes().collect::<Vec<_>>(), [Some(500); 3]);
+}
+
+#[test]
 fn each_collection_has_names_of_its_own() {
     let store = store(1 << 20, 1 << 20);
     let empty = many(&store.read().unwrap(), &["a".into(), "b".into()]);
@@ -312,6 +394,7 @@ fn a_snapshot_given_up_says_so_for_every_key() {
         put(v);
     }
     let said = many(&old, &keys);
+    assert_eq!(looked(&old, &keys), said);
     assert!(said.iter().any(Result::is_err), "the snapshot was to be given up");
     assert!(
         said.iter().all(|s| s.as_ref().is_err_and(|e| e.starts_with("SnapshotTooOld"))),

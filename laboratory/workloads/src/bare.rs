@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use holdall_instrument::small_sync::create;
+use memmap2::Mmap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -28,4 +29,11 @@ pub fn read_through(path: &Path, buf: &mut [u8]) -> Result<u64> {
             n => at += n as u64,
         }
     }
+}
+
+/// A whole file in memory.
+pub fn map(file: &File) -> Result<Mmap> {
+    #[expect(unsafe_code, reason = "nobody changes the file while it is mapped: it is our own")]
+    // SAFETY: see the reason.
+    Ok(unsafe { Mmap::map(file)? })
 }

@@ -27,7 +27,16 @@ fn cached(len: usize) -> File {
 
 /// Reads as often as it takes to have the system asked.
 fn read(map: &Map, file: &File, at: u64, buf: &mut [u8]) -> bool {
-    (0..OFTEN).any(|_| map.read(file, at, buf))
+    (0..OFTEN).any(|_| once(map, file, at, buf))
+}
+
+/// Reads once; the sums are those of what was read.
+fn once(map: &Map, file: &File, at: u64, buf: &mut [u8]) -> bool {
+    let mut sums = vec![0; buf.len() / PAGE];
+    let found = map.read(file, at, buf, &mut sums);
+    let real = buf.chunks(PAGE).map(crc_fast::crc32_iscsi);
+    assert!(!found || real.eq(sums), "sums at {at}");
+    found
 }
 
 fn drop_cache(file: &File) {
@@ -69,21 +78,22 @@ fn what_is_resident_is_read_once_reads_are_frequent() {
     let (map, file) = (Map::default(), cached(len));
     let mut buf = vec![0; PAGE];
     for n in 1..OFTEN / CALL {
-        assert!(!map.read(&file, 0, &mut buf), "read {n} is left to a call");
+        assert!(!once(&map, &file, 0, &mut buf), "read {n} is left to a call");
     }
-    assert!(map.read(&file, 0, &mut buf));
+    assert!(once(&map, &file, 0, &mut buf));
     let whole = content(len);
-    for (at, n) in
-        [(0, 1), (5000, 9000), (len - 200, 200), ((2 << 20) - 10, 20), (3 << 20, 1 << 20)]
-    {
+    for (at, n) in [(0, PAGE), (PAGE, 3 * PAGE), ((2 << 20) - PAGE, 2 * PAGE), (3 << 20, 1 << 20)] {
         let mut buf = vec![0; n];
         map.approach(at as u64, n);
         assert!(read(&map, &file, at as u64, &mut buf), "{n} at {at}");
         assert_eq!(buf, whole[at..at + n], "{n} at {at}");
     }
     let tail = len.next_multiple_of(PAGE);
-    assert!(!read(&map, &file, tail as u64 - 10, &mut [0; 20]), "behind the end");
-    assert!(!read(&map, &file, tail as u64, &mut [0; 20]), "behind the end");
+    assert!(!read(&map, &file, (tail - PAGE) as u64, &mut [0; 2 * PAGE]), "behind the end");
+    assert!(!read(&map, &file, tail as u64, &mut [0; PAGE]), "behind the end");
+    assert!(!read(&map, &file, 10, &mut [0; PAGE]), "no multiple of a unit");
+    assert!(!read(&map, &file, 0, &mut [0; PAGE + 10]), "a part of a unit");
+    assert!(!map.read(&file, 0, &mut [0; PAGE], &mut []), "no place for the sum");
     assert!(!read(&map, &file, 0, &mut []));
 }
 
@@ -93,7 +103,7 @@ fn what_is_read_through_is_left_to_calls_twice() {
     let (map, file) = (Map::default(), cached(len));
     let mut piece = vec![0; 256 << 10];
     let mut pass = || {
-        let answered = |at| map.read(&file, at as u64, &mut piece);
+        let answered = |at| once(&map, &file, at as u64, &mut piece);
         (0..len).step_by(256 << 10).map(answered).filter(|&found| found).count()
     };
     assert_eq!((pass(), pass()), (0, 0));
@@ -101,10 +111,10 @@ fn what_is_read_through_is_left_to_calls_twice() {
     assert_eq!(pass(), 8);
     // What was resident once is asked about when two reads come soon after one another.
     std::thread::sleep(std::time::Duration::from_millis(TRUSTED + SOON + 50));
-    assert!(!map.read(&file, 0, &mut [0; PAGE]), "a short one by itself");
-    assert!(map.read(&file, 0, &mut [0; PAGE]), "again");
+    assert!(!once(&map, &file, 0, &mut [0; PAGE]), "a short one by itself");
+    assert!(once(&map, &file, 0, &mut [0; PAGE]), "again");
     std::thread::sleep(std::time::Duration::from_millis(TRUSTED + SOON + 50));
-    assert!(map.read(&file, 0, &mut piece), "a long one is worth the question");
+    assert!(once(&map, &file, 0, &mut piece), "a long one is worth the question");
 }
 
 #[test]
@@ -166,7 +176,8 @@ fn volume(path: &Path, len: usize) -> Arc<dyn Disk> {
 }
 
 fn read_disk(disk: &dyn Disk, at: u64, buf: &mut [u8]) -> bool {
-    (0..OFTEN).any(|_| disk.read_resident(at, buf))
+    let mut sums = vec![0; buf.len() / PAGE];
+    (0..OFTEN).any(|_| disk.read_resident(at, buf, &mut sums))
 }
 
 #[test]
@@ -208,7 +219,7 @@ fn writes_past_the_cache_beside_reads_are_seen_by_the_next_read() {
             let mut page = vec![0; PAGE];
             while !done.load(Relaxed) {
                 for n in 0..512 {
-                    disk.read_resident(n * PAGE as u64, &mut page);
+                    disk.read_resident(n * PAGE as u64, &mut page, &mut [0]);
                 }
             }
         });
@@ -222,7 +233,7 @@ fn writes_past_the_cache_beside_reads_are_seen_by_the_next_read() {
             let (mut page, mut mapped) = ([0; PAGE], [0; PAGE]);
             disk.read_at(at, &mut page).unwrap();
             assert_eq!(page, [fill; PAGE], "{round}");
-            if disk.read_resident(at, &mut mapped) {
+            if disk.read_resident(at, &mut mapped, &mut [0]) {
                 assert_eq!(mapped, page, "{round}");
             }
         }
@@ -239,7 +250,7 @@ fn what_is_cut_off_while_it_is_read_ends_nobody() {
         scope.spawn(|| {
             let mut page = vec![0; 8 * PAGE];
             while !done.load(Relaxed) {
-                disk.read_resident(far, &mut page);
+                disk.read_resident(far, &mut page, &mut [0; 8]);
             }
         });
         assert!(read_disk(&*disk, far, &mut [0; PAGE]));
@@ -266,10 +277,10 @@ fn cutting_runs_where_nothing_is_mapped_and_tells_its_error() {
     let map = Map::default();
     map.cut(0, || Ok(())).unwrap();
     let file = cached(PAGE);
-    assert!(read(&map, &file, 0, &mut [0; 10]));
+    assert!(read(&map, &file, 0, &mut [0; PAGE]));
     let refused = map.cut(PAGE as u64, || Err(io::ErrorKind::Other.into()));
     assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::Other);
-    assert!(map.read(&file, 0, &mut [0; 10]), "before the new end");
+    assert!(once(&map, &file, 0, &mut [0; PAGE]), "before the new end");
 }
 
 #[test]
@@ -310,7 +321,7 @@ fn a_window_is_new_until_it_was_read_through() {
     assert!(!map.is_new(&file, 2 * WINDOW, half, true), "not this one");
     // Once the system was asked about it, it was read often, and stays known.
     for n in 0..OFTEN {
-        assert!(!map.read(&file, 3 * WINDOW, &mut [0; PAGE]), "{n}: not in the cache");
+        assert!(!once(&map, &file, 3 * WINDOW, &mut [0; PAGE]), "{n}: not in the cache");
     }
     assert!(!map.is_new(&file, 3 * WINDOW, half, true));
     for at in [1 << 47, u64::MAX - 4096, u64::MAX] {

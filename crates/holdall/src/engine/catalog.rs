@@ -12,7 +12,7 @@ use crate::page_map::PageMap;
 use holdall_core::collection_entry::{Counts, END, Entry, NumberKey, SMALL_OWNER};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
-use holdall_core::{Error, Oid, PageNo, PageRead, Result, collection_page, root_page};
+use holdall_core::{Error, NameValue, Oid, PageNo, PageRead, Result, collection_page, root_page};
 use std::borrow::Cow;
 use std::ops::Bound;
 
@@ -357,7 +357,5 @@ pub(crate) fn page_of(value: &[u8]) -> Result<PageNo> {
 
 /// The object a names entry names.
 pub(crate) fn oid_of(value: &[u8]) -> Result<Oid> {
-    let bytes: [u8; Oid::BYTES] =
-        value.try_into().map_err(|_| Error::corrupt("names", "an entry is not an OID"))?;
-    Ok(Oid::from_bytes(bytes))
+    NameValue::decode(value).map(|value| value.oid)
 }

@@ -122,10 +122,18 @@ impl HandleTable {
     /// As [`HandleTable::lookup`].
     #[inline]
     pub fn lookup_in<R: PageRead + ?Sized>(pages: &R, page: PageNo, oid: Oid) -> Result<Location> {
-        let found = pages.with_page(page, PageKind::Handle, |bytes| {
-            HandlePage::new(bytes, page, oid.page)?.get(oid.slot)
-        })?;
-        place_of(oid, found)
+        pages.with_page(page, PageKind::Handle, |bytes| {
+            Self::lookup_at(HandlePage::new(bytes, page, oid.page)?, oid)
+        })
+    }
+
+    /// As [`HandleTable::lookup_in`], in a page that several look into.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn lookup_at(page: HandlePage<'_>, oid: Oid) -> Result<Location> {
+        place_of(oid, page.get(oid.slot)?)
     }
 
     /// Gives a new object an OID; see [`HandleTable::next`], whose cost and errors are this.

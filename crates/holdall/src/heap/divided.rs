@@ -6,24 +6,24 @@
 //! the other, which a mover of that one must follow ([`HeapFile::relink`]).
 
 use super::{
-    At, HeapFile, Location, Placement, RecordRef, check_length, lines_of, range_of, touch,
+    At, HeapFile, Location, Placement, RecordRef, check_length, lines_of, range_in, range_of, touch,
 };
 use crate::txn::Pinned;
-use holdall_core::heap_page::max_record;
+use holdall_core::heap_page::{HeapPage, max_record};
 use holdall_core::heap_record::divided::{
     LINK, Part, check_pair, continuation, first_part, is_divided, join, part, set_link,
 };
-use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
+use holdall_core::{Error, Oid, PageKind, PageNo, PageRead, PageWrite, Result};
 
 /// The least part of a page that a first part takes, and the least length of a record that is
 /// divided: what pages lose otherwise is less than that.
 const LEAST: usize = 16;
 
-/// What [`HeapFile::look_whole`] found.
+/// What [`HeapFile::look_page`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WholeRecord {
+pub enum WholeRecord<'a> {
     /// A record that is not divided.
-    Seen,
+    Seen(&'a [u8]),
     /// Another, or one not in memory; where its continuation lies, if that is known.
     Not(Option<Location>),
 }
@@ -95,27 +95,35 @@ impl HeapFile {
         }
     }
 
-    /// Gives `f` the record at `loc` where it lies, if it is whole and its page is in memory. If
-    /// not, has the index entry of its continuation's page prefetched and returns where that
-    /// lies, as far as is known.
+    /// Gives `f` records of one page where they lie, each with what names it. Of those divided
+    /// in two the index entry of the other page is prefetched. `loc` says where each lies.
     ///
     /// # Errors
     /// [`Error::Corrupt`]; those of `f`.
     #[inline]
-    pub fn look_whole(
+    pub fn look_page<I: Copy>(
         pages: &Pinned<'_>,
-        loc: Location,
-        f: impl FnOnce(&[u8]) -> Result<()>,
-    ) -> Result<WholeRecord> {
-        pages.with_page_in_memory(loc.page, PageKind::Heap, |page| {
-            let Some(page) = page else { return Ok(WholeRecord::Not(None)) };
-            let record = part_at(pages, page, loc, false)?;
-            if is_divided(record) {
-                let link = Self::link(loc, record)?;
-                pages.prefetch_entry(link.page);
-                return Ok(WholeRecord::Not(Some(link)));
+        page: PageNo,
+        mut records: impl Iterator<Item = (I, Location)>,
+        mut f: impl FnMut((I, Location), WholeRecord<'_>) -> Result<()>,
+    ) -> Result<()> {
+        pages.with_page_in_memory(page, PageKind::Heap, |bytes| {
+            let Some(bytes) = bytes else {
+                return records.try_for_each(|record| f(record, WholeRecord::Not(None)));
+            };
+            let heap = HeapPage::new(bytes, page)?;
+            for (id, loc) in records {
+                let record = &bytes[range_in(heap, loc)?];
+                let looked = if is_divided(record) {
+                    let link = Self::link(loc, record)?;
+                    pages.prefetch_entry(link.page);
+                    WholeRecord::Not(Some(link))
+                } else {
+                    WholeRecord::Seen(record)
+                };
+                f((id, loc), looked)?;
             }
-            f(record).map(|()| WholeRecord::Seen)
+            Ok(())
         })
     }
 

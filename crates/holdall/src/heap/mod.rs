@@ -209,12 +209,17 @@ impl HeapFile {
         }
     }
 
-    /// After [`HeapFile::prefetch_slot`]: has the record itself prefetched.
+    /// After [`HeapFile::prefetch_slot`]: has records of one page prefetched.
     #[inline]
-    pub fn prefetch_record(pages: &Pinned<'_>, loc: Location) {
-        pages.hint(loc.page, PageKind::Heap, |page| {
-            if let Ok(range) = range_of(page, loc) {
-                prefetch::range(page.as_ptr(), range);
+    pub fn prefetch_records(
+        pages: &Pinned<'_>,
+        page: PageNo,
+        records: impl Iterator<Item = Location>,
+    ) {
+        pages.hint(page, PageKind::Heap, |bytes| {
+            let Ok(heap) = HeapPage::new(bytes, page) else { return };
+            for range in records.filter_map(|loc| range_in(heap, loc).ok()) {
+                prefetch::range(bytes.as_ptr(), range);
             }
         });
     }
@@ -412,8 +417,14 @@ fn touch(record: &[u8]) {
 /// Where the record at `loc` lies in its page.
 #[inline]
 fn range_of(page: &[u8], loc: Location) -> Result<Range<usize>> {
+    range_in(HeapPage::new(page, loc.page)?, loc)
+}
+
+/// As [`range_of`], in a page that several look into.
+#[inline]
+fn range_in(page: HeapPage<'_>, loc: Location) -> Result<Range<usize>> {
     let none = || Error::page(loc.page, format!("slot {} holds no record", loc.slot));
-    HeapPage::new(page, loc.page)?.range(loc.slot)?.ok_or_else(none)
+    page.range(loc.slot)?.ok_or_else(none)
 }
 
 fn check_length(record: &[u8], page_size: usize) -> Result<()> {

@@ -8,6 +8,7 @@ use super::ObjectWrite;
 use crate::handle::HandleSlot;
 use crate::heap::Records;
 use crate::prefetch;
+use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
 use holdall_core::heap_record::{small_len, write_small};
 use holdall_core::{Oid, Result};
@@ -69,7 +70,7 @@ impl<U: FnMut() -> Result<u32>> Records for Writing<'_, '_, U> {
 impl ObjectWrite<'_> {
     /// Creates the first of `objects`, all of which are small, and those behind it that go to
     /// the same pages, as [`ObjectWrite::create`] would one by one. Their OIDs are added to
-    /// `oids`. Returns how many there were: none, and nothing is changed that matters, if the
+    /// `oids`. Returns where their records lie: none, and nothing is changed that matters, if the
     /// first has no page at hand. `unique` gives the numbers.
     ///
     /// # Errors
@@ -79,23 +80,24 @@ impl ObjectWrite<'_> {
         objects: &[New<'_>],
         unique: impl FnMut() -> Result<u32>,
         oids: &mut Vec<Oid>,
-    ) -> Result<usize> {
-        let Some(first) = objects.first() else { return Ok(0) };
+    ) -> Result<Vec<Location>> {
+        let Some(first) = objects.first() else { return Ok(Vec::new()) };
         objects.iter().take(AHEAD).for_each(New::fetch);
         let len = first.record_len();
         if self.heap.run_from(self.placement, len).is_none() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         let (spot, most) = self.handles.next_run(self.tx, self.cursor)?;
         let objects = &objects[..objects.len().min(most)];
         let before = oids.len();
         let mut records = Writing { objects, spot, unique, oids };
         let Some(run) = self.heap.put_run(self.tx, self.placement, &mut records)? else {
-            return Ok(0);
+            return Ok(Vec::new());
         };
-        let handles = oids[before..].iter().zip(run.slots());
-        let handles = handles.map(|(oid, slot)| (oid.unique, run.location(*slot)));
+        let places: Vec<_> = run.slots().iter().map(|slot| run.location(*slot)).collect();
+        let handles = oids[before..].iter().zip(&places);
+        let handles = handles.map(|(oid, place)| (oid.unique, *place));
         self.handles.fill_run(self.tx, spot, handles)?;
-        Ok(run.slots().len())
+        Ok(places)
     }
 }

@@ -11,7 +11,7 @@ use holdall_core::heap_placement::Placement;
 use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
-use holdall_core::{Oid, PageNo, PageRead, Result};
+use holdall_core::{NameValue, Oid, PageNo, PageRead, Result};
 
 /// Bytes on their way into an object.
 #[derive(Debug)]
@@ -94,7 +94,8 @@ impl ObjectWrite<'_> {
         if mutation::is(Mutation::R26Time) { before.time } else { self.time }
     }
 
-    /// Creates an object. `near`: an object it should lie close to.
+    /// Creates an object; returns what its names entry says. `near`: an object it should lie close
+    /// to.
     ///
     /// # Errors
     /// [`holdall_core::Error::Full`] and those of the pages below.
@@ -105,7 +106,7 @@ impl ObjectWrite<'_> {
         data: Data<'_>,
         near: Option<Oid>,
         hints: Option<StoredHints>,
-    ) -> Result<Oid> {
+    ) -> Result<NameValue> {
         // The record names its OID and the handle the record's place: the handle is chosen
         // first and filled last. Between the two no handle comes or goes.
         let head = &head.of(if mutation::is(Mutation::R50Number) { 0 } else { self.collection });
@@ -115,7 +116,16 @@ impl ObjectWrite<'_> {
         let loc = self.place(&record, near_loc.map(|l| l.page))?;
         self.record_bytes = self.record_bytes.saturating_add(record.len() as u64);
         *self.scratch = record;
-        self.handles.fill(self.tx, spot, unique, loc)
+        let oid = self.handles.fill(self.tx, spot, unique, loc)?;
+        Ok(NameValue { oid, place: Some(loc) })
+    }
+
+    /// What a names entry of an object says. Cost: as [`HandleTable::lookup`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn name_value(&self, oid: Oid) -> Result<NameValue> {
+        Ok(NameValue { oid, place: Some(self.handles.lookup(&*self.tx, oid)?) })
     }
 
     /// As [`ObjectWrite::create`], of an object that had `oid` in another store; false, with the

@@ -120,8 +120,8 @@ struct Side {
 impl Side {
     /// Reads the bytes of the next found objects, as many as are fetched together.
     fn read(&mut self, reader: &Reader) -> Result<()> {
-        let keys = |count| self.found.iter().take(count).map(|entry| Key::Oid(entry.oid));
-        let mut located = reader.locate_many(keys(self.found.len()))?;
+        let keys = self.found.iter().map(|entry| Key::Oid(entry.oid));
+        let mut located = reader.locate_many(keys)?;
         let (mut all, mut total) = (Vec::with_capacity(self.found.len()), 0_u64);
         for size in located.sizes() {
             // Of one state: what has a name is there.
@@ -133,10 +133,8 @@ impl Side {
             let size = usize::try_from(size).map_err(|_| too_large())?;
             all.push(vec![0; size]);
         }
-        if all.len() < self.found.len() {
-            // Reading asks the device for all that was located.
-            located = reader.locate_many(keys(all.len()))?;
-        }
+        // Reading asks the device for all that was located.
+        located.truncate(all.len());
         located.read_into(all.iter_mut().map(Vec::as_mut_slice))?;
         let names = self.found.drain(..all.len()).map(|entry| entry.name);
         self.ready.extend(names.zip(all));

@@ -169,9 +169,8 @@ impl NameIter {
         (self.front, self.back) = (Vec::new().into_iter(), Vec::new().into_iter());
     }
 
-    /// Takes up to [`ENTRIES_AT_ONCE`] of the entries that a walk yields, while they are `inside`.
-    /// Takes up to [`ENTRIES_AT_ONCE`] of the entries that a walk yields, while they are `inside`, without
-    /// the first `before` bytes of each.
+    /// Takes up to [`ENTRIES_AT_ONCE`] of the entries that a walk yields, while they are `inside`,
+    /// without the first `before` bytes of each.
     fn take(
         &mut self,
         walk: impl Iterator<Item = Result<(Vec<u8>, names::Value)>>,
@@ -184,7 +183,9 @@ impl NameIter {
             if !inside(&name) {
                 break;
             }
-            name.drain(..before);
+            if before > 0 {
+                name.drain(..before);
+            }
             taken.push(Entry { oid: oid_of(&value)?, name });
         }
         self.done = taken.len() < ENTRIES_AT_ONCE;

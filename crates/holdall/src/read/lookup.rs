@@ -18,8 +18,9 @@ use crate::object::{self, Body, Metadata, ObjectBody, own_in_place, own_record};
 use crate::read::long_read::{read_range, read_range_into, read_up_to};
 use crate::read::state::ReadState;
 use crate::txn::Pinned;
+use holdall_core::handle_page::HandlePage;
 use holdall_core::heap_record::divided::join;
-use holdall_core::{Error, Oid, PageNo, Result};
+use holdall_core::{Error, NameValue, Oid, PageKind, PageNo, PageRead, Result};
 use std::ops::Range;
 
 /// Most lookups that take their steps together. Each asks for up to eight lines at a time, and
@@ -48,6 +49,11 @@ enum LookupStep {
 impl<'k> Lookup<'k> {
     pub(crate) fn new(key: &'k Key<'k>) -> Self {
         Self { key, step: LookupStep::Begin }
+    }
+
+    /// Whether no object has the name, after [`find`].
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self.step, LookupStep::Missing)
     }
 
     /// What `f` makes of the object's body, after [`find`]; `None` if no object has the name.
@@ -109,7 +115,7 @@ impl<'a> FoundBody<'a> {
 
 /// Gives `f` the bodies of those objects of a group that were found, after [`find`], each with its
 /// place in the group. Those of divided records come last: their continuations are on their way
-/// meanwhile.
+/// meanwhile. What is not in memory is left out if the pages are looked at without the disk.
 ///
 /// # Errors
 /// Those of [`find`] and of `f`, at the first of which it ends.
@@ -119,40 +125,55 @@ pub(crate) fn bodies(
     all: Vec<Lookup<'_>>,
     mut f: impl FnMut(usize, (Oid, Location), FoundBody<'_>) -> Result<()>,
 ) -> Result<()> {
-    for lookup in &all {
-        if let LookupStep::Record(_, loc) = lookup.step {
-            HeapFile::prefetch_record(pages, loc);
+    let mut found = Vec::with_capacity(all.len());
+    for (i, lookup) in all.into_iter().enumerate() {
+        match lookup.step {
+            LookupStep::Record(oid, loc) => found.push((i, oid, loc)),
+            LookupStep::Failed(Error::Cancelled) => {}
+            LookupStep::Failed(e) => return Err(e),
+            _ => {}
         }
+    }
+    // Neighbours, as objects that were put one after the other are, share the look at a page.
+    let runs = || found.chunk_by(|(.., a), (.., b)| a.page == b.page);
+    for run in runs() {
+        HeapFile::prefetch_records(pages, run[0].2.page, run.iter().map(|(.., loc)| *loc));
     }
     let (mut later, mut count) = ([None; GROUP], 0);
-    for (i, lookup) in all.into_iter().enumerate() {
-        let (oid, loc) = match lookup.step {
-            LookupStep::Record(oid, loc) => (oid, loc),
-            LookupStep::Failed(e) => return Err(e),
-            _ => continue,
-        };
-        let looked = HeapFile::look_whole(pages, loc, |record| {
-            f(i, (oid, loc), FoundBody::from_body(own_record(record, loc, oid)?.body))
+    for run in runs() {
+        let records = run.iter().map(|(i, oid, loc)| ((*i, *oid), *loc));
+        HeapFile::look_page(pages, run[0].2.page, records, |((i, oid), loc), looked| {
+            match looked {
+                WholeRecord::Seen(record) => {
+                    let body = own_record(record, loc, oid)?.body;
+                    f(i, (oid, loc), FoundBody::from_body(body))?;
+                }
+                WholeRecord::Not(link) => {
+                    later[count] = Some((i, (oid, loc), link));
+                    count += 1;
+                }
+            }
+            Ok(())
         })?;
-        if let WholeRecord::Not(link) = looked {
-            later[count] = Some((i, (oid, loc), link));
-            count += 1;
-        }
     }
     let later = || later.iter().flatten();
-    for hint in [HeapFile::prefetch_slot, HeapFile::prefetch_record] {
-        later().filter_map(|(.., link)| *link).for_each(|link| hint(pages, link));
-    }
+    let links = || later().filter_map(|(.., link)| *link);
+    links().for_each(|link| HeapFile::prefetch_slot(pages, link));
+    links().for_each(|link| HeapFile::prefetch_records(pages, link.page, [link].into_iter()));
     for (i, found, _) in later() {
-        HeapFile::look_parts(pages, found.1, false, |first, rest| {
+        let looked = HeapFile::look_parts(pages, found.1, false, |first, rest| {
             found_parts(first, rest, *found, |body| f(*i, *found, body))
-        })?;
+        });
+        if !matches!(looked, Err(Error::Cancelled)) {
+            looked?;
+        }
     }
     Ok(())
 }
 
 /// Takes lookups to their records. `names` is the tree of their names, if there is one. Cost:
-/// for each one page per level of the names tree and of the page map, and a handle page.
+/// for each one page per level of the names tree and of the page map, and a handle page. A name's
+/// entry says where the record lay: that is fetched beside the handle, and decides nothing.
 #[inline]
 pub(crate) fn find(
     pages: &Pinned<'_>,
@@ -162,26 +183,67 @@ pub(crate) fn find(
     pages.count(all.len());
     to_leaves(pages, names, all);
     to_handles(pages, handles, all);
-    let alone = all.len() == 1;
-    for lookup in &mut *all {
-        if let LookupStep::Handle(oid, page) = lookup.step {
-            lookup.step = match HandleTable::lookup_in(pages, page, oid) {
-                Ok(loc) => {
-                    if !alone {
-                        pages.prefetch_entry(loc.page);
-                    }
-                    LookupStep::Record(oid, loc)
-                }
-                Err(e) => LookupStep::Failed(e),
-            };
+    if let [one] = all {
+        let LookupStep::Handle(oid, page) = one.step else { return };
+        one.step = match HandleTable::lookup_in(pages, page, oid) {
+            Ok(loc) => {
+                HeapFile::prefetch_alone(pages, loc);
+                LookupStep::Record(oid, loc)
+            }
+            Err(e) => LookupStep::Failed(e),
+        };
+        return;
+    }
+    to_records(pages, all);
+    let mut last = None;
+    for lookup in &*all {
+        if let LookupStep::Record(_, loc) = lookup.step
+            && last.replace(loc.page) != Some(loc.page)
+        {
+            HeapFile::prefetch_slot(pages, loc);
         }
     }
-    for lookup in &*all {
-        match lookup.step {
-            LookupStep::Record(_, loc) if alone => HeapFile::prefetch_alone(pages, loc),
-            LookupStep::Record(_, loc) => HeapFile::prefetch_slot(pages, loc),
-            _ => {}
-        }
+}
+
+/// Takes a group from handle pages to the places of the records. Neighbours share the look at a
+/// page.
+#[inline]
+fn to_records(pages: &Pinned<'_>, all: &mut [Lookup<'_>]) {
+    let (mut at, mut last) = (0, None);
+    while let Some(first) = all.get(at) {
+        let LookupStep::Handle(Oid { page: index, .. }, page) = first.step else {
+            at += 1;
+            continue;
+        };
+        let same = |lookup: &&Lookup<'_>| match lookup.step {
+            LookupStep::Handle(oid, other) => (oid.page, other) == (index, page),
+            _ => false,
+        };
+        let end = at + all[at..].iter().take_while(same).count();
+        let looked = pages.with_page(page, PageKind::Handle, |bytes| {
+            let handles = HandlePage::new(bytes, page, index)?;
+            for lookup in &mut all[at..end] {
+                let LookupStep::Handle(oid, _) = lookup.step else { continue };
+                lookup.step = match HandleTable::lookup_at(handles, oid) {
+                    Ok(loc) => {
+                        if last.replace(loc.page) != Some(loc.page) {
+                            pages.prefetch_entry(loc.page);
+                        }
+                        LookupStep::Record(oid, loc)
+                    }
+                    Err(e) => LookupStep::Failed(e),
+                };
+            }
+            Ok(())
+        });
+        at = match looked {
+            Ok(()) => end,
+            Err(e) => {
+                // The others of the run find out for themselves.
+                all[at].step = LookupStep::Failed(e);
+                at + 1
+            }
+        };
     }
 }
 
@@ -221,21 +283,41 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
 /// Takes a group from OIDs, and from leaves that hold names, to handle pages.
 #[inline]
 fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>]) {
-    let alone = all.len() == 1;
+    let (alone, mut last) = (all.len() == 1, None);
     for lookup in &mut *all {
-        let oid = match (lookup.key, &lookup.step) {
-            (Key::Oid(oid), _) => Ok(Some(*oid)),
+        let decode = NameValue::decode;
+        let value = match (lookup.key, &lookup.step) {
+            (Key::Oid(oid), _) => Ok(Some(NameValue { oid: *oid, place: None })),
             (Key::Name(name), LookupStep::Leaf(leaf)) if alone => {
-                leaf.find_alone(pages, name, oid_of)
+                leaf.find_alone(pages, name, decode)
             }
-            (Key::Name(name), LookupStep::Leaf(leaf)) => leaf.find(pages, name, oid_of),
+            (Key::Name(name), LookupStep::Leaf(leaf)) => leaf.find(pages, name, decode),
             _ => continue,
         };
-        let page = |oid| Ok((oid, handles.page_of(pages, oid)?));
-        lookup.step = match oid.and_then(|oid| oid.map(page).transpose()) {
-            Ok(Some((oid, page))) => {
-                if !alone {
-                    pages.prefetch_entry(page);
+        // Neighbours have one handle page.
+        let page = |value: NameValue| match (last, value.oid) {
+            (Some((site, index, page)), oid) if (site, index) == (oid.site, oid.page) => {
+                Ok((value, page))
+            }
+            (_, oid) => Ok((value, handles.page_of(pages, oid)?)),
+        };
+        lookup.step = match value.and_then(|value| value.map(page).transpose()) {
+            Ok(Some((NameValue { oid, place }, page))) => {
+                match place.filter(|_| alone) {
+                    // Both pages come at once; where the record lies the handle says.
+                    Some(place) => {
+                        pages.prefetch_entry(page);
+                        pages.prefetch_entry(place.page);
+                        HandleTable::prefetch(pages, page, oid);
+                        HeapFile::prefetch_alone(pages, place);
+                    }
+                    None if alone => {}
+                    None => {
+                        let before = last.replace((oid.site, oid.page, page));
+                        if before.is_none_or(|(.., before)| before != page) {
+                            pages.prefetch_entry(page);
+                        }
+                    }
                 }
                 LookupStep::Handle(oid, page)
             }
@@ -243,9 +325,12 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
             Err(e) => LookupStep::Failed(e),
         };
     }
+    let mut last = None;
     for lookup in all.iter().filter(|_| !alone) {
-        if let LookupStep::Handle(oid, page) = &lookup.step {
-            HandleTable::prefetch(pages, *page, *oid);
+        if let LookupStep::Handle(oid, page) = lookup.step
+            && last.replace(page) != Some(page)
+        {
+            HandleTable::prefetch(pages, page, oid);
         }
     }
 }
@@ -256,6 +341,8 @@ pub(crate) struct ObjectLookup<'a> {
     pub(crate) state: &'a ReadState,
     /// None: the default one.
     pub(crate) collection: Option<&'a Collection>,
+    /// Whether it reads from disk what is not in memory; if not, that is [`Error::Cancelled`].
+    pub(crate) waits: bool,
 }
 
 /// Where a record says that its object's bytes lie.
@@ -270,6 +357,7 @@ impl<'a> ObjectLookup<'a> {
     pub(crate) fn current(self) -> Result<Option<&'a Collection>> {
         match self.collection {
             Some(c) => Ok(Some(c)),
+            None if !self.waits && !self.state.knows_default() => Err(Error::Cancelled),
             None => self.state.default_collection(),
         }
     }
@@ -293,6 +381,9 @@ impl<'a> ObjectLookup<'a> {
     #[inline]
     pub(crate) fn own_key(self, key: &Key<'_>) -> Result<Option<Key<'static>>> {
         match (key, self.collection) {
+            (Key::Oid(_), _) if !self.waits && !self.state.root().drops.root.is_none() => {
+                Err(Error::Cancelled)
+            }
             (Key::Oid(oid), _) => self.state.check_alive(*oid).map(|()| None),
             (Key::Name(name), Some(c)) if c.is_small() => {
                 Ok(Some(Key::Name(c.key(name).into_owned().into())))
@@ -314,10 +405,20 @@ impl<'a> ObjectLookup<'a> {
         keys.iter().map(own).collect::<Result<_>>().map(Some)
     }
 
+    /// What `f` finds in the state's pages.
+    ///
+    /// # Errors
+    /// As [`Snapshot::pinned`](crate::txn::Snapshot::pinned).
+    #[inline]
+    pub(crate) fn pinned<T>(self, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
+        let snapshot = &self.state.snapshot;
+        if self.waits { snapshot.pinned(f) } else { snapshot.pinned_in_memory(f) }
+    }
+
     /// What `small` makes of the bytes of the object of this key, if they lie in its record;
     /// `None` if no object has the name.
     #[inline]
-    fn with_small<T>(
+    pub(crate) fn with_small<T>(
         self,
         key: &Key<'_>,
         small: impl FnOnce(Oid, Location, [&[u8]; 2]) -> Result<T>,
@@ -326,7 +427,7 @@ impl<'a> ObjectLookup<'a> {
         let trees = (&self.state.root().handles, self.names([key].into_iter())?);
         let own = self.own_key(key)?;
         let key = own.as_ref().unwrap_or(key);
-        self.state.snapshot.pinned(|pages| {
+        self.pinned(|pages| {
             let mut one = [Lookup::new(key)];
             find(pages, trees, &mut one);
             let [one] = one;

@@ -13,7 +13,7 @@ pub(crate) mod reader;
 pub(crate) mod state;
 pub(crate) mod view_cache;
 
-pub use bindings::{Fetched, Located};
+pub use bindings::{Fetched, Located, Looked};
 pub use items::{Items, Values};
 pub use listing::{Entry, Listed, Listing, NameIter};
 pub use reader::{Object, Reader};

@@ -75,7 +75,7 @@ impl Reader {
 
     #[inline]
     pub(crate) fn objects(&self) -> ObjectLookup<'_> {
-        ObjectLookup { state: &self.state, collection: self.collection.as_ref() }
+        ObjectLookup { state: &self.state, collection: self.collection.as_ref(), waits: true }
     }
 
     /// All bytes of an object; `None` if no object has the name.

@@ -73,6 +73,11 @@ impl ReadState {
         self.root().check_alive(self, oid, place.page)
     }
 
+    /// Whether [`ReadState::default_collection`] reads nothing.
+    pub(crate) fn knows_default(&self) -> bool {
+        self.view.default.get().is_some()
+    }
+
     pub(crate) fn default_collection(&self) -> Result<Option<&Collection>> {
         if let Some(known) = self.view.default.get() {
             return Ok(known.as_ref());

@@ -26,8 +26,8 @@ pub const UNIT: usize = 4096;
 const ONE_STEP: usize = 4 * UNIT;
 /// Longer ranges are read in pieces of this size.
 const BYTES_PER_PIECE: usize = 256 * UNIT;
-/// What the mapping gives is checked in steps of this size, so that it is still in the
-/// processor's caches when it is checked.
+/// What the system gives is checked in steps of this size: that of a call is then still in the
+/// processor's caches.
 const STEP: usize = 64 * UNIT;
 /// Reads of this many bytes go past the page cache if they are new to it.
 pub const LEAST_NEW: usize = 64 * UNIT;
@@ -101,18 +101,14 @@ fn read_step<R: PageRead + ?Sized>(
     at: u64,
     step: &mut [u8],
 ) -> Result<bool> {
-    Ok(disk.read_resident(at, step) && is_right(sums, at, step)?)
-}
-
-/// Whether whole units that lie at byte `at` of the volume have their checksums.
-fn is_right<R: PageRead + ?Sized>(
-    sums: &mut Checksums<'_, R>,
-    at: u64,
-    bytes: &[u8],
-) -> Result<bool> {
-    let (first, count) = (at / UNIT as u64, bytes.len() / UNIT);
-    for (i, unit) in bytes.chunks(UNIT).enumerate() {
-        if sums.get(first + i as u64, count - i)? != crc(unit) {
+    let mut real = [0; STEP / UNIT];
+    let real = &mut real[..step.len() / UNIT];
+    if !disk.read_resident(at, step, real) {
+        return Ok(false);
+    }
+    let (first, count) = (at / UNIT as u64, real.len());
+    for (i, real) in real.iter().enumerate() {
+        if sums.get(first + i as u64, count - i)? != *real {
             return Ok(false);
         }
     }
@@ -242,29 +238,33 @@ fn read_checked<R: PageRead + ?Sized>(
     at: u64,
     buf: &mut [u8],
 ) -> Result<bool> {
-    let mut done = 0;
-    if sums.how.mapped {
-        for step in buf.chunks_mut(STEP) {
-            if !read_step(sums, disk, at + done as u64, step)? {
-                break;
-            }
-            done += step.len();
+    let (mut place, mut mapped) = (at, true);
+    for step in buf.chunks_mut(STEP) {
+        // Each step asks anew: what is read by call counts towards the use of the mapping.
+        if !(sums.how.mapped && read_step(sums, disk, place, step)?) {
+            mapped = false;
+            read_step_by_call(sums, disk, place, step)?;
         }
-    }
-    let mapped = done == buf.len();
-    for step in buf[done..].chunks_mut(STEP) {
-        let place = at + done as u64;
-        disk.read_at(place, step).map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                let page = PageNo(place / sums.layout.page_size() as u64);
-                Error::page(page, "segment data lies beyond the end of the file")
-            }
-            _ => Error::io(format!("reading {} bytes of segment data at {place}", step.len()), e),
-        })?;
-        check(sums, place, step)?;
-        done += step.len();
+        place += step.len() as u64;
     }
     Ok(mapped)
+}
+
+/// Reads whole units by a call and checks them.
+fn read_step_by_call<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    step: &mut [u8],
+) -> Result<()> {
+    disk.read_at(at, step).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            let page = PageNo(at / sums.layout.page_size() as u64);
+            Error::page(page, "segment data lies beyond the end of the file")
+        }
+        _ => Error::io(format!("reading {} bytes of segment data at {at}", step.len()), e),
+    })?;
+    check(sums, at, step)
 }
 
 /// Checks whole units that lie at byte `at` of the volume.

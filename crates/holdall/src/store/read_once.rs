@@ -49,7 +49,9 @@ impl Store {
         range: Range<u64>,
     ) -> Result<Option<Vec<u8>>> {
         let key = key.into();
-        self.once(|state| ObjectLookup { state, collection: None }.get_range(&key, range.clone()))
+        self.once(|state| {
+            ObjectLookup { state, collection: None, waits: true }.get_range(&key, range.clone())
+        })
     }
 
     /// How many objects the default collection has; see [`Reader::len`](crate::Reader::len).
@@ -90,7 +92,7 @@ impl Store {
     /// As [`Reader::metadata`](crate::Reader::metadata).
     pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
         let key = key.into();
-        self.once(|state| ObjectLookup { state, collection: None }.metadata(&key))
+        self.once(|state| ObjectLookup { state, collection: None, waits: true }.metadata(&key))
     }
 
     /// All bytes of an object, in place of what `bytes` holds, whose memory is used again; `false`
@@ -100,7 +102,9 @@ impl Store {
     /// As [`Reader::get_into`](crate::Reader::get_into).
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<bool> {
         let key = key.into();
-        self.once(|state| ObjectLookup { state, collection: None }.get_into(&key, bytes))
+        self.once(|state| {
+            ObjectLookup { state, collection: None, waits: true }.get_into(&key, bytes)
+        })
     }
 
     /// Reads up to `buf.len()` bytes of an object from `offset`, and returns how many: fewer only
@@ -115,7 +119,9 @@ impl Store {
         buf: &mut [u8],
     ) -> Result<Option<usize>> {
         let key = key.into();
-        self.once(|state| ObjectLookup { state, collection: None }.read_at(&key, offset, buf))
+        self.once(|state| {
+            ObjectLookup { state, collection: None, waits: true }.read_at(&key, offset, buf)
+        })
     }
 
     /// What `f` finds in the newest durable state; in a newer one if that was given up

@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Pinned`]. A lookup is a chain of looks at pages that are mostly in memory: together
 //! they take one pin and one look at the snapshot's registration. A page that is not in memory
-//! is read as by the snapshot.
+//! is read as by the snapshot, or is an error of a look that must not wait for the disk.
 //!
 //! Invariant: what the index has of a page is its newest version; if that is not newer than
 //! the snapshot, it is the one the snapshot sees, for as long as the snapshot was not given
@@ -16,7 +16,7 @@ use super::Snapshot;
 use crate::cache::index::Pin;
 use crate::cache::thread_number;
 use holdall_core::page::{self, PageKind};
-use holdall_core::{PageNo, PageRead, PageRef, Result};
+use holdall_core::{Error, PageNo, PageRead, PageRef, Result};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
@@ -28,6 +28,8 @@ pub struct Pinned<'a> {
     /// Lookups, and pages in memory that they looked at.
     lookups: Cell<u32>,
     looks: Cell<u32>,
+    /// Whether a page may be read from disk.
+    waits: bool,
 }
 
 impl Snapshot {
@@ -37,8 +39,24 @@ impl Snapshot {
     /// Those of `f`; [`holdall_core::Error::SnapshotTooOld`] if the snapshot was given up.
     #[inline]
     pub fn pinned<T>(&self, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
+        self.look(true, f)
+    }
+
+    /// As [`Snapshot::pinned`], without the disk: [`Error::Cancelled`] if a page is not in
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`Snapshot::pinned`].
+    #[inline]
+    pub fn pinned_in_memory<T>(&self, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
+        self.look(false, f)
+    }
+
+    #[inline]
+    fn look<T>(&self, waits: bool, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
         let pin = RefCell::new(Some(Pin::new()));
-        let pages = Pinned { snapshot: self, pin, lookups: Cell::new(0), looks: Cell::new(0) };
+        let (lookups, looks) = (Cell::new(0), Cell::new(0));
+        let pages = Pinned { snapshot: self, pin, lookups, looks, waits };
         let result = f(&pages);
         self.seen.pager.looks.add(thread_number(), pages.lookups.get(), pages.looks.get());
         // Looked at after the last read: pages may have gone while it ran.
@@ -58,6 +76,9 @@ impl Pinned<'_> {
     /// keeps it.
     #[cold]
     fn read(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        if !self.waits {
+            return Err(Error::Cancelled);
+        }
         let ended = self.pin.try_borrow_mut().map(|mut pin| pin.take()).is_ok();
         let read = self.snapshot.page(page, kind);
         if ended {
@@ -130,6 +151,9 @@ impl PageRead for Pinned<'_> {
     }
 
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        if !self.waits {
+            return Err(Error::Cancelled);
+        }
         self.snapshot.page(page, kind)
     }
 
@@ -170,6 +194,19 @@ mod tests {
         }
         let disk = Arc::new(MemoryDisk::from_bytes(bytes));
         Arc::new(fixture::pager(disk, SIZE))
+    }
+
+    #[test]
+    fn a_look_in_memory_reads_nothing_from_disk() {
+        let snapshot = pager().snapshot();
+        let look = |pages: &Pinned<'_>| pages.with_page(PageNo(1), PageKind::Heap, |_| Ok(()));
+        assert!(matches!(snapshot.pinned_in_memory(look), Err(Error::Cancelled)));
+        let whole = |pages: &Pinned<'_>| pages.page(PageNo(1), PageKind::Heap).map(drop);
+        assert!(matches!(snapshot.pinned_in_memory(whole), Err(Error::Cancelled)));
+        assert_eq!(snapshot.seen.pager.pool_stats().misses, 0);
+        snapshot.pinned(look).unwrap();
+        snapshot.pinned_in_memory(look).unwrap();
+        assert_eq!(snapshot.seen.pager.pool_stats().misses, 1);
     }
 
     #[test]

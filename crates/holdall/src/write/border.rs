@@ -156,12 +156,14 @@ impl ObjectsMut {
             }
             if c.is_small() {
                 for (name, oid) in &all {
-                    c.names.insert(objects.tx, c.owner(), &c.key(name), &oid.to_bytes())?;
+                    let value = objects.name_value(*oid)?.encode();
+                    c.names.insert(objects.tx, c.owner(), &c.key(name), &value)?;
                 }
                 return Ok(());
             }
-            let values: Vec<_> = all.iter().map(|(_, oid)| oid.to_bytes()).collect();
-            let cells = all.iter().zip(&values).map(|((name, _), oid)| (&**name, &oid[..]));
+            let values = all.iter().map(|(_, oid)| Ok(objects.name_value(*oid)?.encode()));
+            let values: Vec<_> = values.collect::<Result<_>>()?;
+            let cells = all.iter().zip(&values).map(|((name, _), value)| (&**name, &value[..]));
             c.names.append(objects.tx, c.number, cells, &mut AppendCursor::default())
         })?;
         Ok(left)

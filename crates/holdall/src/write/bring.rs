@@ -34,7 +34,8 @@ impl ObjectsMut {
                 return Err(Error::Exists(format!("an object in the slot of {oid}")));
             }
             if let Some(name) = &head.name {
-                c.names.insert(objects.tx, c.owner(), &c.key(name), &oid.to_bytes())?;
+                let value = objects.name_value(oid)?.encode();
+                c.names.insert(objects.tx, c.owner(), &c.key(name), &value)?;
             }
             c.add(1, head.name.is_some());
             c.resize(0, size);

@@ -24,7 +24,8 @@ impl ObjectsMut {
         self.with_objects(|objects, c| {
             objects.set_head(oid, |head| Head { name: Some(to.to_vec().into()), ..head })?;
             c.names.remove(objects.tx, &c.key(from))?;
-            c.names.insert(objects.tx, c.owner(), &c.key(to), &oid.to_bytes()).map(|_| ())
+            let value = objects.name_value(oid)?.encode();
+            c.names.insert(objects.tx, c.owner(), &c.key(to), &value).map(|_| ())
         })
     }
 

@@ -12,7 +12,7 @@ use super::{Begun, ObjectsMut};
 use crate::object::{Head, New};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::name::{check_name, show_name};
-use holdall_core::{Error, Oid, Result};
+use holdall_core::{Error, NameValue, Oid, Result};
 use std::borrow::Cow;
 
 /// Most objects of a group.
@@ -145,14 +145,16 @@ impl ObjectsMut {
         let (mut tail, tail_of) = (std::mem::take(&mut begun.tail), begun.tail_of);
         let (inner, before) = (self.inner.clone(), oids.len());
         let done = self.with_objects(|o, c| {
-            let done = o.create_run(objects, || inner.take_unique(), oids)?;
-            let made = &objects[..done];
+            let places = o.create_run(objects, || inner.take_unique(), oids)?;
+            let (done, made) = (places.len(), &objects[..places.len()]);
             // All of a run have names, or none has.
             let named = made.first().is_some_and(|new| new.name.is_some());
             if named {
-                let values: Vec<_> = oids[before..].iter().map(|oid| oid.to_bytes()).collect();
+                let values = oids[before..].iter().zip(places);
+                let values = values.map(|(oid, at)| NameValue { oid: *oid, place: Some(at) });
+                let values: Vec<_> = values.map(|value| value.encode()).collect();
                 let cells = made.iter().zip(&values);
-                let cells = cells.map(|(new, oid)| (new.name.unwrap_or_default(), &oid[..]));
+                let cells = cells.map(|(new, value)| (new.name.unwrap_or_default(), &value[..]));
                 c.names.append(o.tx, c.number, cells, &mut tail)?;
             }
             let bytes: u64 = made.iter().map(|new| new.bytes.len() as u64).sum();

@@ -375,22 +375,16 @@ impl ObjectsMut {
         let (mut tail, mut tail_of) = (std::mem::take(&mut begun.tail), begun.tail_of);
         let unique = self.inner.take_unique()?;
         let oid = self.with_objects(|objects, c| {
-            let oid = objects.create(unique, head, data, near, hints)?;
+            let made = objects.create(unique, head, data, near, hints)?;
             match (&head.name, found) {
                 (Some(name), Some(Err(gap))) if !c.is_small() => {
                     // Creating the object has not touched the names.
-                    c.names.insert_at(
-                        objects.tx,
-                        c.number,
-                        gap,
-                        name,
-                        &oid.to_bytes(),
-                        &mut tail,
-                    )?;
+                    let value = made.encode();
+                    c.names.insert_at(objects.tx, c.number, gap, name, &value, &mut tail)?;
                 }
                 (Some(name), _) => {
                     tail.forget();
-                    c.names.insert(objects.tx, c.owner(), &c.key(name), &oid.to_bytes())?;
+                    c.names.insert(objects.tx, c.owner(), &c.key(name), &made.encode())?;
                 }
                 _ => {}
             }
@@ -399,7 +393,7 @@ impl ObjectsMut {
             }
             c.add(1, head.name.is_some());
             c.resize(0, size);
-            Ok(oid)
+            Ok(made.oid)
         })?;
         let begun = self.begin()?;
         (begun.tail, begun.tail_of) = (tail, tail_of);

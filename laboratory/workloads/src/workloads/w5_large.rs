@@ -204,9 +204,12 @@ impl Large {
         system::drop_caches_below(&dir)?;
         class.touch_memory();
         out.push(cold_ranges(ctx, class, &mut range)?);
-        let copied = repeat(ctx.seconds(1), 64, |i| {
-            buf.copy_from_slice(objects.bytes(i, 0));
-            black_box(&buf);
+        let maps: Vec<_> = files.iter().map(bare::map).collect::<Result<_, _>>()?;
+        for map in &maps {
+            buf.copy_from_slice(map);
+        }
+        let copied = repeat(ctx.seconds(1), u64::MAX, |n| {
+            black_box(&mut buf).copy_from_slice(&maps[(n % class.count) as usize]);
             Ok(())
         })?;
         out.push(class.whole(COPY, &copied));
@@ -232,7 +235,8 @@ impl Workload for Large {
          drawn evenly. Cold: the store reopened, the page cache dropped, as much memory \
          touched as is read. Bare: pwrite to a new \
          file in calls of 1 MiB and one fdatasync; pread into memory used again, with open \
-         files; cold ranges with readahead switched off (fadvise); view as get."
+         files; cold ranges with readahead switched off (fadvise); view as get; memcpy from mappings \
+         of the files to the same memory."
     }
 
     fn load(&self) -> Load {

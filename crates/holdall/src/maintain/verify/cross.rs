@@ -243,7 +243,7 @@ impl Walk<'_> {
         each_record(pages, &c.heap, &mut |_, record, _| {
             let Some(key) = key_of(c, record) else { return Ok(()) };
             let wrong = match c.names.get(pages, &key) {
-                Ok(Some(value)) if *value == record.oid.to_bytes() => return Ok(()),
+                Ok(Some(value)) if oid_of(&value).ok() == Some(record.oid) => return Ok(()),
                 Ok(Some(_)) => "its name leads to another object".to_owned(),
                 Ok(None) => "its name is not in the names tree; it can be read by its OID".into(),
                 Err(e) => format!("its name cannot be looked up: {}", damage(e)?.1),
