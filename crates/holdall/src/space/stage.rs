@@ -11,7 +11,7 @@ use super::{Allocator, Class, Growing, Near};
 use crate::txn::direct::{most_composed, most_logged};
 use crate::txn::{Pager, io_error};
 use holdall_core::segment_tree::Origin;
-use holdall_core::{PageNo, PageRun, Result};
+use holdall_core::{Error, PageNo, PageRun, Result};
 use holdall_io::WriteOut;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -436,7 +436,12 @@ impl Stager {
             Some(page) => Near::At(page),
             None => Near::Anywhere,
         };
-        let run = self.alloc.reserve(pages, pages, near, self.class)?;
+        let run = loop {
+            match self.alloc.reserve(pages, pages, near, self.class) {
+                Err(Error::Full(_)) if self.checksums.come_back()? => {}
+                result => break result?,
+            }
+        };
         self.next = run.start;
         self.left = run.len;
         match self.runs.last_mut() {
