@@ -187,12 +187,19 @@ impl World {
         under_way.extend((!self.held.is_empty()).then_some(Actor::Held));
         let windows = self.store.as_ref().is_some_and(|store| store.windows().1 > 0);
         under_way.extend(windows.then_some(Actor::Window));
+        under_way.extend(self.has_scratch().then_some(Actor::Scratch));
         self.report.met.act(actor, &under_way);
     }
 
     /// Whether spaces that were given up may still be needed.
     fn has_given_up(&self) -> bool {
         self.store.as_ref().is_some_and(|store| store.spaces_given_up().1 > 0)
+    }
+
+    /// Whether a snapshot still reads old versions in scratch.
+    fn has_scratch(&self) -> bool {
+        let bytes = |store: &Store| store.written_elsewhere().scratch_bytes;
+        self.store.as_ref().is_some_and(|store| bytes(store) > 0)
     }
 
     /// Notes what has become of the volume's shape.
