@@ -159,11 +159,11 @@ fn an_object_that_fits_has_room_beside_them() -> Result<()> {
     let options = options().tuning(|t| t.checksum_bytes(0)).max_bytes(4 << 20);
     let store = options.create_in_memory()?;
     let (mut rng, mut model) = (SmallRng::seed_from_u64(3), Model::new());
-    let mut put = |name: String, pages: usize| {
+    let mut put = |name: String, pages: usize| -> Result<()> {
         let new = bytes(&mut rng, pages * 4096);
         store.write(|tx| tx.put(&name, &new).map(drop))?;
         model.insert(name, new);
-        Result::Ok(())
+        Ok(())
     };
     let fits =
         |pages: usize| -> Result<bool> { Ok(store.stat()?.fullness.fits(8, pages as u64 * 4096)) };

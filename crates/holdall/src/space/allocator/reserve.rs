@@ -135,7 +135,7 @@ impl Allocator {
         if found.is_some() || self.may_grow(s, want) {
             return Ok(found);
         }
-        if self.give_up_windows(s, u64::MAX)?
+        if self.spend_windows(s)?
             && let Some(run) = self.find(s, want, want, near)?
         {
             return Ok(Some(run));
@@ -168,7 +168,7 @@ impl Allocator {
             if let Some(run) = self.find(s, want, 1, near)? {
                 return Ok(Some(run));
             }
-            let more = self.give_up_windows(s, u64::MAX)? || self.fill_hole(s, want, 1)?;
+            let more = self.spend_windows(s)? || self.fill_hole(s, want, 1)?;
             if !more && !self.grow_in_part(s, want)? {
                 return Ok(None);
             }

@@ -5,10 +5,12 @@
 //! reserved ones (rule 10) but never written, count as free in all figures, and go back where
 //! space is short, in each round of giving back in which they were not used, and at a close.
 //!
-//! Invariant: windows are disjoint, all of their pages are in `reserved`, and together they have
-//! no more pages than may be free with blocks (`kept_pages`).
+//! Invariant: windows are disjoint, and all of their pages are in `reserved`. A new one is refused
+//! where all together would have more than may be free with blocks (`kept_pages`) and than half of
+//! what is free; of those whose size somebody told, than a quarter of the volume.
 
 use super::{Allocator, AllocatorState};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, PageNo, PageRun, Result};
 use parking_lot::MutexGuard;
 use std::collections::BTreeMap;
@@ -191,14 +193,19 @@ impl Allocator {
         page: PageNo,
         (want, least): (u64, u64),
     ) -> Result<Option<PageRun>> {
-        let behind = PageNo(page.0 + 1);
-        let Some((window, told)) = s.windows.take(page).or_else(|| s.windows.take(behind)) else {
-            return Ok(None);
-        };
-        let (mut len, (space, index)) = (window.len, self.layout.split(window.start)?);
+        let at = [page, PageNo(page.0 + 1)].into_iter().find(|at| s.windows.at(*at) > 0);
+        let Some(at) = at else { return Ok(None) };
+        let (space, index) = self.layout.split(at)?;
+        if s.windows.at(at) < want {
+            // Before anything changes: a space that cannot be read leaves the window as it is.
+            self.tree(s, space)?;
+        }
+        let Some((window, told)) = s.windows.take(at) else { return Ok(None) };
+        let mut len = window.len;
         if len < want {
             let from = index + len as u32;
-            let got = self.tree(s, space)?.alloc_at(from, (want - len) as u32);
+            let lacks = (want - len) as u32;
+            let got = s.trees.get_mut(space).map_or(0, |tree| tree.alloc_at(from, lacks));
             if got > 0 {
                 self.taken(s, space, from, got);
             }
@@ -230,6 +237,14 @@ impl Allocator {
             self.give_back(s, run)?;
         }
         Ok(!gone.is_empty())
+    }
+
+    /// For a request that finds no other pages: gives up all windows. Returns whether there were any.
+    ///
+    /// # Errors
+    /// As [`Allocator::reserve`].
+    pub(super) fn spend_windows(&self, s: &mut MutexGuard<'_, AllocatorState>) -> Result<bool> {
+        Ok(!mutation::is(Mutation::R10Windows) && self.give_up_windows(s, u64::MAX)?)
     }
 
     /// Before a round of giving back: gives up all windows, or those not used since the last look.
