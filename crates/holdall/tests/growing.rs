@@ -34,6 +34,7 @@ fn in_turns(store: &Store, parts: usize, expected: Option<u64>) {
     }
 }
 
+/// Runs of neighbouring pages in which the objects lie.
 fn pieces(store: &Store, keys: usize) -> u64 {
     let reader = store.read().unwrap();
     (0..keys).map(|key| reader.segments(&*format!("o{key}")).unwrap().segments).sum()
@@ -45,7 +46,9 @@ fn appends_in_turns_leave_few_pieces() {
     // A store of some size: what is kept is a share of it.
     store.write(|tx| tx.put("large", &bytes(1, 64 << 20))).unwrap();
     in_turns(&store, 16, None);
-    assert!(pieces(&store, 16) <= 16 * 6, "{} pieces", pieces(&store, 16));
+    // A window has a sixteenth of what may be kept, here some four parts, so an object of sixteen
+    // lies in about four runs (61 in all); without windows each part is one.
+    assert!(pieces(&store, 16) <= 16 * 5, "{} pieces", pieces(&store, 16));
     assert!(store.windows().1 > 0);
     assert_eq!(store.stat().unwrap().reserved_bytes, 0, "what nobody asked for counts as free");
     store.checkpoint().unwrap();
@@ -58,7 +61,8 @@ fn appends_of_a_known_size_lie_in_one_piece() {
     let store = quiet().create_in_memory().unwrap();
     store.write(|tx| tx.put("large", &bytes(1, 64 << 20))).unwrap();
     in_turns(&store, 16, Some(16 * PART as u64));
-    assert!(pieces(&store, 16) <= 16 * 2, "{} pieces", pieces(&store, 16));
+    // All that is to come has room behind the first part: the windows are a quarter of the volume.
+    assert_eq!(pieces(&store, 16), 16);
     assert!(store.verify().unwrap().is_sound());
 }
 
@@ -72,7 +76,8 @@ fn what_is_kept_for_appends_refuses_nobody() {
         store.write(|tx| tx.put(format!("p{put}"), &bytes(put, 1 << 20))).unwrap();
         put += 1;
     }
-    assert!(put >= 15, "{put} puts");
+    // 24 MiB but for the 4 of the objects, the reserve and metadata; each of them went in.
+    assert!(put >= 19, "{put} puts");
     assert!(store.verify().unwrap().is_sound());
 }
 
@@ -100,6 +105,8 @@ fn a_stream_expects_the_size_of_what_it_replaces() {
         store.checkpoint().unwrap();
         most = pieces(&store, 8);
     }
+    // Two or three each (18 in all), since what they replace is free only after the next checkpoint.
+    // Runs that double from 64 KiB would be up to eight each.
     assert!(most <= 20, "{most} pieces of eight objects");
     // Shorter and longer ones than before.
     stream("o0", 3 << 20);
@@ -117,6 +124,7 @@ fn a_closed_file_has_no_room_left_behind_what_grows() {
     let open = std::fs::metadata(&path).unwrap().len();
     store.close().unwrap();
     let closed = std::fs::metadata(&path).unwrap().len();
+    // The last window is cut off; those between objects are free.
     assert!(closed < open, "{closed} of {open} bytes");
     let store = quiet().open(&path).unwrap();
     assert!(store.verify().unwrap().is_sound());
