@@ -180,7 +180,7 @@ fn an_object_that_fits_has_room_beside_them() -> Result<()> {
         pages += 1;
     }
     put("large".into(), pages)?;
-    model.retain(|name, _| !name.parse().is_ok_and(|n: usize| n % 2 == 0));
+    model.retain(|name, _| !name.parse().is_ok_and(|n: usize| n.is_multiple_of(2)));
     assert!(pages > 400 && count > 150, "{pages} pages among {count} objects");
     check(&store, &model)
 }
