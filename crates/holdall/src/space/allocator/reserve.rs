@@ -1,6 +1,6 @@
 //! Reserving: what is free, what growth adds, what can be made free, in this order.
 
-use super::{Allocator, AllocatorState, Class, Near};
+use super::{Allocator, AllocatorState, Class, HOLES_LEAST, Near};
 use holdall_core::{Error, PageRun, Result};
 use parking_lot::MutexGuard;
 
@@ -114,11 +114,12 @@ impl Allocator {
         Ok(self.find_any(s, want, near)?.ok_or(full))
     }
 
-    /// Whether the volume rather grows than that `want` pages lie in pieces: as long as no more is
-    /// free than may keep its blocks, and holes do not make it much longer than it is full.
+    /// Whether the volume rather grows than that `want` pages lie in pieces: as long as few are free,
+    /// or no more than may keep their blocks and holes do not make it much longer than it is full.
     pub(super) fn rather_grows(&self, s: &AllocatorState, want: u64) -> bool {
+        let few = s.free <= s.volume_pages / 1024 + HOLES_LEAST;
         let long = s.free + s.holes.pages() > s.volume_pages / 4;
-        s.free <= self.kept_pages(s) && !long && self.may_grow(s, want)
+        (few || s.free <= self.kept_pages(s) && !long) && self.may_grow(s, want)
     }
 
     /// A run of exactly `want` pages, for which a checkpoint is made if that frees one: what
