@@ -14,12 +14,12 @@ const BUDGETS: [(&str, usize); 23] = [
     // How to install it, on which systems, and what it does not do; one document more.
     ("README.md", 800),
     ("CONTRIBUTING.md", 600),
-    // Objects in buckets, and their doors for object_store and Python.
-    ("CHANGELOG.md", 1_405),
+    // Objects in buckets, and their doors for object_store and Python; fewer fragments.
+    ("CHANGELOG.md", 1_440),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops; scrubs;
-    // what was tried at a scale.
-    ("docs/design.md", 4_265),
+    // what was tried at a scale; growth within the contract, and what is kept for appends.
+    ("docs/design.md", 4_440),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
@@ -38,7 +38,8 @@ const BUDGETS: [(&str, usize); 23] = [
     // Nine mechanisms in the table of pairs.
     // Fuzzing of what lies in a bucket.
     // A model and a simulation of objects in a bucket; real processes under Porcupine, as seen.
-    ("docs/testing.md", 3_890),
+    // Windows in the table of pairs.
+    ("docs/testing.md", 3_990),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -76,8 +77,9 @@ const BUDGETS: [(&str, usize); 23] = [
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
 /// images and scratch; small collections; readers in other processes; the control socket;
 /// backups; salvage; objects in a bucket: their format, the command, object_store and Python, and their
-/// linearizability. What a names entry says, and what was measured of copies checked in one pass.
-const ALL: usize = 52_850;
+/// linearizability. What a names entry says, what was measured of copies checked in one pass; growth by
+/// what may be free, windows behind objects that grow.
+const ALL: usize = 53_220;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

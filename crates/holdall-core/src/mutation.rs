@@ -56,6 +56,8 @@ pub enum Mutation {
     R10Reserved,
     /// Rule 10: pages waiting to be freed are not free.
     R10Waiting,
+    /// Rule 10: pages kept for objects that grow are free to who finds no others.
+    R10Windows,
     /// Rule 11: a snapshot opens at the newest durable commit.
     R11Deferred,
     /// Rule 12: both superblocks know the ceiling.

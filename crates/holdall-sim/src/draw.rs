@@ -75,6 +75,7 @@ impl Script {
             crate::follow::add(&mut script);
             crate::held::add(&mut script);
             crate::backup::add(&mut script);
+            crate::rare::add(&mut script);
         }
         script
     }

@@ -4,7 +4,7 @@
 //! the front; what lay behind is free for the next writer before the mover has ended.
 
 use crate::draws::{LARGE, any_call, commit, crash, put, stage, take};
-use crate::op::{Fault, Op, TxOp};
+use crate::op::{EditKind, Fault, Hint, Op, TxOp};
 use crate::script::Script;
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -78,6 +78,14 @@ fn given_up(rng: &mut SmallRng, page: u32) -> Vec<Op> {
         ops.push(Op::OpenReader { newest: true });
     }
     ops.push(Op::Defrag(Vec::new()));
+    // Room is kept behind what grows while their directories wait. Nothing is drawn for it: other
+    // draws of a seed stay as they are.
+    let (size, seed) = (12 * page, 0x67_726f_7773);
+    let (coll, name, chunk, hint) = (LARGE, Some(3), 2 * page, Hint::More);
+    let stream = TxOp::Stream { coll, name, size, seed, chunk, hint, finish: true };
+    let (pick, kind) = (0, EditKind::Append);
+    let append = TxOp::Edit { pick, kind, at: 0, len: 0, size, seed };
+    ops.extend([commit(vec![stream]), commit(vec![append])]);
     if rng.random_bool(0.3) {
         ops.push(Op::Crash(crash(rng)));
     }

@@ -32,6 +32,7 @@ pub mod mutation_list;
 mod op;
 pub mod pairs;
 mod params;
+mod rare;
 mod reading;
 mod script;
 pub mod shrink;

@@ -127,6 +127,11 @@ pub const ALL: &[Entry] = &[
     ),
     usually(Mutation::R10Reserved, "10-reserved", "reserved pages are not free."),
     usually(Mutation::R10Waiting, "10-waiting", "pages waiting to be freed are not free."),
+    usually(
+        Mutation::R10Windows,
+        "10-windows",
+        "pages kept for objects that grow are free to who finds no others.",
+    ),
     usually(Mutation::R11Deferred, "11-deferred", "a snapshot opens at the newest durable commit."),
     usually(Mutation::R12Both, "12-both", "both superblocks know the ceiling."),
     usually(

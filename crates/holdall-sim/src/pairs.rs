@@ -40,10 +40,11 @@ pub enum Actor {
     Follower,
     Held,
     Backup,
+    Window,
 }
 
 /// How many there are.
-pub const COUNT: usize = 27;
+pub const COUNT: usize = 28;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -319,6 +320,18 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "61", "61", "60", "61", "60", "60", "61", "60", "61", "61", "61", "60", "61", "61",
             "61°", "62", "62", "61", "61", "61", "60", "61", "61", "61", "60", "61", "61",
+        ],
+    ),
+    row(
+        Actor::Window,
+        "window behind an object that grows",
+        (
+            "Everything: its pages are free, nobody writes there, and requests that are short of space take them.",
+            "Edit(Append); Stream and Stage that expect more",
+        ),
+        &[
+            "10", "10", "10", "10", "10", "10", "10", "10", "10", "10", "10", "10", "10", "10",
+            "10°", "10°", "10", "10", "10", "10", "10", "10", "10", "10", "10", "10", "10", "10",
         ],
     ),
 ];

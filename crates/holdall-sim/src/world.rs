@@ -74,6 +74,8 @@ pub(crate) struct World {
     reshaped: Reshaped,
     elsewhere: Elsewhere,
     given_up: u64,
+    /// How often windows had been made or used when last looked at.
+    windows: u64,
     /// Bytes of the log when that was last looked at; 0 if there was none.
     log_bytes: u64,
     /// Inside a checkpoint: nothing may need another one.
@@ -122,6 +124,7 @@ impl World {
             reshaped: Reshaped::default(),
             elsewhere: Elsewhere::default(),
             given_up: 0,
+            windows: 0,
             log_bytes: 0,
             in_checkpoint: false,
             report: Report::default(),
@@ -182,12 +185,21 @@ impl World {
         let keeps = self.other.as_ref().is_some_and(|other| !other.kept.is_empty());
         under_way.extend(keeps.then_some(Actor::Follower));
         under_way.extend((!self.held.is_empty()).then_some(Actor::Held));
+        let windows = self.store.as_ref().is_some_and(|store| store.windows().1 > 0);
+        under_way.extend(windows.then_some(Actor::Window));
+        under_way.extend(self.has_scratch().then_some(Actor::Scratch));
         self.report.met.act(actor, &under_way);
     }
 
     /// Whether spaces that were given up may still be needed.
     fn has_given_up(&self) -> bool {
         self.store.as_ref().is_some_and(|store| store.spaces_given_up().1 > 0)
+    }
+
+    /// Whether a snapshot still reads old versions in scratch.
+    fn has_scratch(&self) -> bool {
+        let bytes = |store: &Store| store.written_elsewhere().scratch_bytes;
+        self.store.as_ref().is_some_and(|store| bytes(store) > 0)
     }
 
     /// Notes what has become of the volume's shape.
@@ -210,6 +222,10 @@ impl World {
         let now = self.store.as_ref().map_or(0, |store| store.spaces_given_up().0);
         if now > std::mem::replace(&mut self.given_up, now) {
             self.act(Actor::Spaces);
+        }
+        let now = self.store.as_ref().map_or(0, |store| store.windows().0);
+        if now > std::mem::replace(&mut self.windows, now) {
+            self.act(Actor::Window);
         }
         let now = self.store.as_ref().map(Store::written_elsewhere).unwrap_or_default();
         let before = std::mem::replace(&mut self.elsewhere, now);

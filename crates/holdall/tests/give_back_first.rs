@@ -248,6 +248,8 @@ fn compact_tells_what_it_could_not_give_back() {
             failed += 1;
         }
         assert_eq!(store.stat().unwrap().gave_back, report);
+        // The failure was for the first, which may have made fewer calls.
+        storage.heal();
         let again = compact(&store);
         assert_eq!((again.gave_back.failed_runs, again.gave_back.failure), (0, None));
         let left = storage.volume().allocated().unwrap();

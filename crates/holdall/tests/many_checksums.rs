@@ -152,3 +152,35 @@ fn a_long_object_has_them_in_scratch() -> Result<()> {
     assert!(more < 300 << 10, "{more} bytes more are in use than before");
     Ok(())
 }
+
+/// Each piece of the object would take a page of scratch.
+#[test]
+fn an_object_that_fits_has_room_beside_them() -> Result<()> {
+    let options = options().tuning(|t| t.checksum_bytes(0)).max_bytes(4 << 20);
+    let store = options.create_in_memory()?;
+    let (mut rng, mut model) = (SmallRng::seed_from_u64(3), Model::new());
+    let mut put = |name: String, pages: usize| -> Result<()> {
+        let new = bytes(&mut rng, pages * 4096);
+        store.write(|tx| tx.put(&name, &new).map(drop))?;
+        model.insert(name, new);
+        Ok(())
+    };
+    let fits =
+        |pages: usize| -> Result<bool> { Ok(store.stat()?.fullness.fits(8, pages as u64 * 4096)) };
+    let mut count = 0;
+    while fits(4)? {
+        put(format!("{count}"), 4)?;
+        count += 1;
+    }
+    for name in (0..count).step_by(2) {
+        store.write(|tx| tx.remove(format!("{name}")).map(drop))?;
+    }
+    let mut pages = 4;
+    while fits(pages + 1)? {
+        pages += 1;
+    }
+    put("large".into(), pages)?;
+    model.retain(|name, _| !name.parse().is_ok_and(|n: usize| n.is_multiple_of(2)));
+    assert!(pages > 400 && count > 150, "{pages} pages among {count} objects");
+    check(&store, &model)
+}

@@ -127,7 +127,7 @@ impl Inner {
             // As below: the commit has happened.
             self.note_background_error("giving up readers", &e);
         }
-        if self.options.background && self.alloc.has_spare_waiting() {
+        if self.options.background && self.alloc.is_to_be_looked_at() {
             self.ask_to_give_back();
         }
         if self.has_images() {

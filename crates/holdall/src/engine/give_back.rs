@@ -100,6 +100,9 @@ impl Inner {
 
     /// Whether a round of giving back may do something, now or once what waits is free.
     pub(crate) fn has_spare(&self) -> bool {
+        if self.alloc.windows().1 > 0 {
+            return true;
+        }
         match self.cannot_punch.load(SeqCst) {
             // Of the end of the file nothing more is free than the last round cut off.
             true => self.alloc.has_much_waiting(),
@@ -138,6 +141,7 @@ impl Inner {
     /// As [`Inner::give_back`], if the caller keeps checkpoints from beginning.
     fn give_back_held(&self, how: GiveBack) -> Result<GaveBack> {
         self.pager.check_poison()?;
+        self.alloc.drop_windows(how.which == Spare::Unused)?;
         let mut round = Round::default();
         let punched = self.punch_spare(how, &mut round);
         for run in std::mem::take(&mut round.failed) {

@@ -119,7 +119,8 @@ impl Tuning {
         self
     }
 
-    /// Least step in bytes by which the file grows, at most 1 TiB. Default: 256 KiB. Never more
+    /// Least step in bytes by which the file grows, at most 1 TiB. Default: 256 KiB; mostly it
+    /// grows by what [`Options::space_factor`](crate::Options::space_factor) leaves free. Never more
     /// than the file has, or 1 MiB if that is more: a small store stays small.
     pub fn growth_bytes(mut self, bytes: u64) -> Self {
         self.growth_bytes = bytes;

@@ -5,7 +5,7 @@
 //! written once.
 
 use super::{Body, Head, ObjectLocation, ObjectWrite, Record, Shares, StoredHints};
-use crate::segment_tree::{TreeRead, tree_options};
+use crate::segment_tree::{TreeRead, TreeWrite, tree_options};
 use crate::space::Class;
 use holdall_core::heap_page::max_record;
 use holdall_core::segment_tree::{self, Content, Descriptor, MAY_HOLD_SHARED_RUNS, Options, Tree};
@@ -137,7 +137,8 @@ impl ObjectWrite<'_> {
         let options = self.edit_options(head, d, size);
         let threshold = d.threshold;
         let mut d = Descriptor { threshold: self.threshold_now(d, &options), ..d.clone() };
-        let mut store = self.tree(oid, d.flags);
+        let grows = range.start == d.size() && !content.is_empty();
+        let mut store = TreeWrite { grows, ..self.tree(oid, d.flags) };
         d = segment_tree::splice(&mut store, &d, range, content, &options)
             .map_err(|e| name_object(e, oid))?;
         d.threshold = threshold;

@@ -205,7 +205,7 @@ impl ObjectWrite<'_> {
     /// The store of an object's tree; `flags` are those of its descriptor.
     pub(super) fn tree(&mut self, oid: Oid, flags: u8) -> TreeWrite<'_> {
         let shared = flags & MAY_HOLD_SHARED_RUNS != 0;
-        TreeWrite { tx: self.tx, owner: owner_of(oid), shared }
+        TreeWrite { tx: self.tx, owner: owner_of(oid), shared, grows: false }
     }
 
     fn plant(&mut self, oid: Oid, slices: Vec<Slice>) -> Result<segment_tree::Tree> {

@@ -129,6 +129,8 @@ pub struct TreeWrite<'a> {
     /// Whether runs may belong to other slices too (the descriptor's flag): only then is
     /// the tree of shared pages asked when one is retired.
     pub shared: bool,
+    /// The object is appended to: pages behind what is written are kept for it.
+    pub grows: bool,
 }
 
 impl NodeRead for TreeWrite<'_> {
@@ -185,7 +187,7 @@ impl Segments for TreeWrite<'_> {
         let origins = pieces.origins(len, PageRead::page_size(self.tx));
         let stager =
             Stager::new(&alloc, self.tx.pager(), Some(len)).near(near).class(self.tx.class());
-        let mut stager = stager.origins(origins);
+        let mut stager = stager.origins(origins).grows(self.grows);
         let mut left = len;
         let mut chunk = vec![0; BYTES_PER_MOVE.min(len as usize)];
         while left > 0 {

@@ -17,10 +17,12 @@ mod pinned;
 mod report;
 mod reserve;
 mod trees;
+mod windows;
 
 pub use classes::Class;
 pub use holes::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
+pub use windows::Growing;
 
 use super::freed::FreedRuns;
 use crate::metrics::Event;
@@ -35,6 +37,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use trees::Trees;
+use windows::Windows;
 
 /// Where in the volume a request would like to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub enum Near {
     Page(PageNo),
     /// From exactly this page on, so that a run goes on; else anywhere.
     At(PageNo),
+    /// Where an object ends that grows, else with room behind.
+    Growing(Growing),
 }
 
 #[derive(Debug)]
@@ -63,6 +68,8 @@ struct AllocatorState {
     trees: Trees,
     directory: SuperDirectory,
     reserved: RunSet,
+    /// Of those reserved the ones kept for objects that grow.
+    windows: Windows,
     waiting: RunSet,
     waiting_segments: RunSet,
     /// Of those reserved the ones that a move will give back as many for.
@@ -74,6 +81,8 @@ struct AllocatorState {
     checkpointed: Lsn,
     /// Behind the run given out last.
     cursor: PageNo,
+    /// Nothing was given out from this page on since the volume grew by it.
+    fresh: u64,
     /// Free pages of the spaces looked at.
     free: u64,
     /// Where the last look for a hole that fits ended.
@@ -97,7 +106,8 @@ impl AllocatorState {
     /// Whether a share of the volume worth looking for lies in holes: all that is free but
     /// what growth has just added.
     fn has_holes(&self) -> bool {
-        self.free > self.volume_pages / 1024 + HOLES_LEAST
+        let fresh = self.volume_pages.saturating_sub(self.fresh);
+        self.free.saturating_sub(fresh) > self.volume_pages / 1024 + HOLES_LEAST
     }
 }
 
@@ -133,10 +143,13 @@ pub struct Limits {
 /// Bytes of a step of growth that any volume may take.
 const FREE_STEP: u64 = 1 << 20;
 
+/// The most bytes of a step, if a request does not need more.
+const MOST_STEP: u64 = 64 << 20;
+
 /// Growth by this many pages is always tried, whatever was refused before.
 const SMALL_GROWTH: u64 = 16;
 
-/// Free pages that are no reason yet to look for holes: growth adds about as many.
+/// Free pages that are no reason yet to look for holes.
 const HOLES_LEAST: u64 = 64;
 
 /// What a space not yet looked at is believed to have free (Biliris §3.1): a block of any size.
@@ -181,6 +194,7 @@ impl Allocator {
             trees: Trees::new(limits.most_trees),
             directory: SuperDirectory::new(known, MOST_ORDER),
             reserved: RunSet::default(),
+            windows: Windows::default(),
             waiting: RunSet::default(),
             waiting_segments: RunSet::default(),
             moving: RunSet::default(),
@@ -189,6 +203,7 @@ impl Allocator {
             pinned: Pinned::default(),
             checkpointed: Lsn(0),
             cursor: PageNo(0),
+            fresh: volume_pages,
             free: 0,
             holes_from: 0,
             crumbs_from: 0,
@@ -210,7 +225,10 @@ impl Allocator {
     /// still being staged may then write to what it has, which stays inside the file, and
     /// takes nothing more.
     pub fn shut(&self) {
-        self.state.lock().closed = true;
+        let mut s = self.state.lock();
+        s.closed = true;
+        // A contradiction only makes the file longer.
+        let _ = self.give_up_windows(&mut s, u64::MAX);
     }
 
     /// The state, for who is about to reserve.
@@ -241,6 +259,7 @@ impl Allocator {
         let start = u64::from(space) * u64::from(self.layout.space_pages()) + u64::from(index);
         let run = PageRun::new(PageNo(start), u64::from(len));
         s.reserved.insert(run);
+        s.fresh = s.fresh.max(run.end());
         s.free = s.free.saturating_sub(u64::from(len));
         s.least_free = s.least_free.min(s.free);
         if let Some(largest) = s.trees.get(space).map(BuddyTree::largest) {
@@ -249,22 +268,21 @@ impl Allocator {
         run
     }
 
-    /// The least pages by which a volume of `pages` pages grows: not more than it has, so that a
-    /// large step does not make a large file of a small store.
-    fn growth_step(&self, pages: u64) -> u64 {
+    /// The pages by which the volume grows at least, so that its file lies in few extents and a
+    /// large import does not grow page by page: what may be free with blocks and is not, but in any
+    /// case the step that the options name. Neither is more than `pages`, those that there are: a
+    /// large step makes no large file of a small store.
+    fn growth_step(&self, s: &AllocatorState, pages: u64) -> u64 {
         let size = self.layout.page_size() as u64;
-        let least = FREE_STEP / size;
-        (self.limits.growth_bytes / size).min(pages.max(least)).max(1)
+        let least = (self.limits.growth_bytes / size).min(pages.max(FREE_STEP / size)).max(1);
+        let share = self.kept_pages(s).saturating_sub(s.free + s.windows.pages());
+        share.min(pages).min(MOST_STEP / size).max(least)
     }
 
     /// Grows the volume so that `want` more pages fit in one run.
     fn grow(&self, s: &mut MutexGuard<'_, AllocatorState>, want: u64) -> Result<()> {
         let size = self.layout.page_size() as u64;
-        let step = self.growth_step(s.volume_pages);
-        // A share of the store as well, so that a large import does not grow page by page.
-        // One with holes is not being loaded, and what growth leaves is another hole.
-        let part = if s.has_holes() { 1024 } else { 128 };
-        let step = step.max((s.volume_pages / part).min((64 << 20) / size));
+        let step = self.growth_step(s, s.volume_pages);
         let (need, _) = self.growth_for(s, want);
         for pages in [need.max(step), need] {
             // The system says no again, and each time it looks through what is free.
@@ -481,9 +499,9 @@ impl Allocator {
         SpaceStats {
             volume_pages: s.volume_pages,
             waiting_pages: s.waiting.pages(),
-            reserved_pages: s.reserved.pages(),
+            reserved_pages: s.reserved.pages() - s.windows.free_pages(),
             spaces: s.spaces,
-            free_pages: s.free + s.holes.pages(),
+            free_pages: s.free + s.holes.pages() + s.windows.free_pages(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::spaces::directory;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{GRANULE_BYTES, SpaceDir, SpaceLayout};
-use holdall_core::{Lsn, PageNo, PageRead, PageRun, Result, mark};
+use holdall_core::{Lsn, PageNo, PageRead, PageRun, Result, mark, root_page};
 use std::collections::BTreeMap;
 
 /// The granules of each space that a transaction touched, with the runs of pages there.
@@ -20,7 +20,9 @@ type Touched = BTreeMap<u32, BTreeMap<u32, Vec<PageRun>>>;
 pub(super) fn note(tx: &mut SpaceTx, layout: &SpaceLayout, lsn: Lsn) -> Result<()> {
     let since = tx.with_page(tx.root, PageKind::Root, |root| Ok(mark::newest(root)))?;
     let Some(since) = since.filter(|_| !mutation::is(Mutation::R60Note)) else { return Ok(()) };
-    for (space, granules) in touched(tx, layout)? {
+    // What it gives up holds nothing, and to note a change there would make it again.
+    let spaces = tx.with_page(tx.root, PageKind::Root, |root| Ok(root_page::spaces(root)))?;
+    for (space, granules) in touched(tx, layout)?.into_iter().filter(|(at, _)| *at < spaces) {
         for (granule, runs) in granules {
             let noted = is_noted(tx, layout, (space, granule), since)?;
             let changed = |run: &PageRun| tx.pages.is_changed(run.start);
@@ -35,7 +37,7 @@ pub(super) fn note(tx: &mut SpaceTx, layout: &SpaceLayout, lsn: Lsn) -> Result<(
     changed.retain(|no| tx.pages.is_changed(*no));
     for no in changed {
         let (space, index) = layout.split(no)?;
-        if !is_noted(tx, layout, (space, layout.granule_of(index)), since)? {
+        if space < spaces && !is_noted(tx, layout, (space, layout.granule_of(index)), since)? {
             directory(tx, layout, space)?.note_change(index, 1, lsn)?;
         }
     }

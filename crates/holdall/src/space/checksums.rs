@@ -32,6 +32,8 @@ pub struct Checksums {
     first: Vec<u32>,
     taken: usize,
     last: Vec<u32>,
+    /// Scratch would take pages that the data needs.
+    stays: bool,
 }
 
 impl Checksums {
@@ -43,6 +45,7 @@ impl Checksums {
             first: Vec::new(),
             taken: 0,
             last: Vec::new(),
+            stays: false,
         }
     }
 
@@ -52,7 +55,7 @@ impl Checksums {
     /// [`Error::Io`], [`Error::Corrupt`].
     pub(super) fn add(&mut self, data: &[u8]) -> Result<()> {
         self.last.extend(data.chunks(UNIT).map(crc));
-        if self.last.len() * BYTES < self.pager.limits().checksum_bytes {
+        if self.stays || self.last.len() * BYTES < self.pager.limits().checksum_bytes {
             return Ok(());
         }
         let bytes: Vec<u8> = self.last.iter().flat_map(|sum| sum.to_le_bytes()).collect();
@@ -73,6 +76,20 @@ impl Checksums {
         }
         self.last.drain(..self.last.len() - rest.len() / BYTES);
         Ok(())
+    }
+
+    /// Brings the last ones in scratch back to memory, where further ones stay: the data has no room.
+    /// Returns whether there were any. Cost: a read.
+    ///
+    /// # Errors
+    /// As [`Checksums::take`].
+    pub(super) fn come_back(&mut self) -> Result<bool> {
+        self.stays = true;
+        let Some(piece) = self.pieces.pop_back() else { return Ok(false) };
+        let mut sums = self.read(&piece)?;
+        sums.append(&mut self.last);
+        self.last = sums;
+        Ok(true)
     }
 
     /// Takes the next `count`, or those that are left. Cost: a read of scratch for each piece begun.
@@ -102,9 +119,14 @@ impl Checksums {
 
     /// The checksums of the next piece; behind the last one those in memory.
     fn next(&mut self) -> Result<Vec<u32>> {
-        let Some(piece) = self.pieces.pop_front() else {
-            return Ok(std::mem::take(&mut self.last));
-        };
+        match self.pieces.pop_front() {
+            Some(piece) => self.read(&piece),
+            None => Ok(std::mem::take(&mut self.last)),
+        }
+    }
+
+    /// The checksums of a piece, whose scratch is given back.
+    fn read(&self, piece: &Piece) -> Result<Vec<u32>> {
         let mut bytes = vec![0; piece.count * BYTES];
         let at = piece.run.start.0 * self.pager.page_size() as u64;
         let read = self.pager.volume.disk.read_at(at, &mut bytes);

@@ -17,7 +17,9 @@ mod spill;
 mod stage;
 mod tx;
 
-pub use allocator::{Allocator, Class, LEAST_HOLE, Limits, Near, SpacePicture, SpaceStats, Spare};
+pub use allocator::{
+    Allocator, Class, Growing, LEAST_HOLE, Limits, Near, SpacePicture, SpaceStats, Spare,
+};
 pub use lowering::{Lowering, move_blank, move_page};
 
 pub use segment_io::{LEAST_NEW, ReadHow, UNIT, check_segment, read_segment};

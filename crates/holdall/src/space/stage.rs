@@ -7,20 +7,17 @@
 //! to the device as they come and what is dirty in the cache is bounded (rule 8).
 
 use super::checksums::Checksums;
-use super::{Allocator, Class, Near};
+use super::{Allocator, Class, Growing, Near};
 use crate::txn::direct::{most_composed, most_logged};
 use crate::txn::{Pager, io_error};
 use holdall_core::segment_tree::Origin;
-use holdall_core::{PageNo, PageRun, Result};
+use holdall_core::{Error, PageNo, PageRun, Result};
 use holdall_io::WriteOut;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// First run of a stream of unknown length, in bytes; each further one doubles.
 const FIRST_BYTES: u64 = 64 << 10;
-/// A request of up to this many pages gets one run, if need be by growing the volume: the
-/// smaller holes serve smaller requests. Beyond, pieces of an eighth are taken.
-const WHOLE_PAGES: u64 = 32;
 /// Runs of a stream of unknown length grow to this size.
 const MOST_BYTES: u64 = 32 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
@@ -92,7 +89,11 @@ pub struct Stager {
     checksums: Checksums,
     buffer: Vec<u8>,
     expected: Option<u64>,
+    /// The size that the data has perhaps, if nobody knows.
+    likely: u64,
     near: Option<PageNo>,
+    /// More will follow in other transactions.
+    grows: bool,
     class: Class,
     /// What is at hand is all there will be.
     ending: bool,
@@ -127,7 +128,9 @@ impl Stager {
             checksums: Checksums::new(alloc, pager),
             buffer: Vec::new(),
             expected,
+            likely: 0,
             near: None,
+            grows: false,
             class: Class::Data,
             ending: false,
             next: PageNo(0),
@@ -149,6 +152,22 @@ impl Stager {
     pub fn near(mut self, page: Option<PageNo>) -> Self {
         self.near = page;
         self
+    }
+
+    /// Says whether more will follow once this has become a part of an object.
+    pub fn grows(mut self, grows: bool) -> Self {
+        self.grows = grows;
+        self
+    }
+
+    /// Whether the caller told how many bytes there will be.
+    pub fn knows_size(&self) -> bool {
+        self.expected.is_some()
+    }
+
+    /// Guesses that there will be `bytes` bytes, where nobody told.
+    pub fn likely(&mut self, bytes: u64) {
+        self.likely = bytes;
     }
 
     /// Asks for room as `class` instead of as users' data.
@@ -234,6 +253,7 @@ impl Stager {
             self.write_pages(&rest)?;
         }
         self.trim()?;
+        self.keep_more(len + tail.len() as u64);
         if self.kept.is_none() || self.origins.is_some() {
             // What is copied is much more than the log holds: the next checkpoint's sync should
             // not find all of it waiting.
@@ -273,6 +293,20 @@ impl Stager {
             self.runs.pop();
         }
         Ok(())
+    }
+
+    /// The pages that are expected behind the first `len` bytes, if any are.
+    fn more_to_come(&self, len: u64) -> Option<u64> {
+        let more = self.expected?.saturating_sub(len) / self.pager.page_size() as u64;
+        Some(more).filter(|pages| *pages > 0)
+    }
+
+    /// Keeps pages behind data of `len` bytes that grows, or of which more are expected.
+    fn keep_more(&self, len: u64) {
+        let more = self.more_to_come(len);
+        if let Some(last) = self.runs.last().filter(|_| self.grows || more.is_some()) {
+            self.alloc.keep_behind(PageNo(last.end()), more);
+        }
     }
 
     fn write_pages(&mut self, mut bytes: &[u8]) -> Result<()> {
@@ -386,16 +420,28 @@ impl Stager {
         let want = match self.expected.map(|e| e.saturating_sub(self.written)) {
             _ if self.ending => at_hand as u64,
             Some(left) => left.max(at_hand as u64),
-            None => (FIRST_BYTES.max(self.written)).min(MOST_BYTES).max(at_hand as u64),
+            None => {
+                let next = FIRST_BYTES.max(self.written).min(MOST_BYTES).max(at_hand as u64);
+                match self.likely.saturating_sub(self.written) {
+                    0 => next,
+                    left => left.max(at_hand as u64),
+                }
+            }
         };
         let pages = want.div_ceil(size);
-        let near = match (self.runs.last(), self.near) {
-            (Some(last), _) => Near::At(PageNo(last.end())),
-            (None, Some(page)) => Near::At(page),
-            (None, None) => Near::Anywhere,
+        let at = self.runs.last().map(|last| PageNo(last.end())).or(self.near);
+        let more = self.more_to_come(self.written + at_hand as u64).filter(|_| self.ending);
+        let near = match at {
+            _ if self.grows || more.is_some() => Near::Growing(Growing { at, more }),
+            Some(page) => Near::At(page),
+            None => Near::Anywhere,
         };
-        let least = if pages <= WHOLE_PAGES { pages } else { WHOLE_PAGES.max(pages.div_ceil(8)) };
-        let run = self.alloc.reserve(pages, least, near, self.class)?;
+        let run = loop {
+            match self.alloc.reserve(pages, pages, near, self.class) {
+                Err(Error::Full(_)) if self.checksums.come_back()? => {}
+                result => break result?,
+            }
+        };
         self.next = run.start;
         self.left = run.len;
         match self.runs.last_mut() {

@@ -424,6 +424,13 @@ impl Store {
         self.inner.pager.elsewhere(0)
     }
 
+    /// How often pages were kept behind objects that grow, or used, since the opening, and those
+    /// that are kept now. For tests.
+    #[doc(hidden)]
+    pub fn windows(&self) -> (u64, u64) {
+        self.inner.alloc.windows()
+    }
+
     /// Spaces given up since the opening, and those of them whose directories wait; reads nothing.
     /// For tests.
     #[doc(hidden)]

@@ -4,9 +4,10 @@ use super::ObjectsMut;
 use crate::engine::catalog::oid_of;
 use crate::engine::key::{Key, missing};
 use crate::names::ListOptions;
-use crate::object::{self, Metadata};
+use crate::object::{self, Metadata, ObjectLocation};
 use crate::read::Listing;
 use crate::read::long_read::read_range;
+use crate::read::view_cache::ViewCache;
 use holdall_core::{Oid, Result};
 use std::ops::{Bound, Range};
 
@@ -19,6 +20,25 @@ impl ObjectsMut {
         let Some(c) = self.current()? else { return Ok(None) };
         let begun = self.begin()?;
         c.names.get(&begun.tx, &c.key(name.as_ref()))?.map(|v| oid_of(&v)).transpose()
+    }
+
+    /// Bytes of the object that a put of this name replaces, without waiting for the writer's lock:
+    /// of the newest durable state unless this transaction has it. 0 if there is none.
+    ///
+    /// # Errors
+    /// As [`ObjectsMut::lookup`].
+    pub(super) fn likely_size(&mut self, name: &[u8]) -> Result<u64> {
+        if self.begun.is_some() {
+            return self.lookup(name)?.map_or(Ok(0), |oid| self.object_size(oid));
+        }
+        let state = ViewCache::new().open(&self.inner, false)?;
+        let root = state.root();
+        let Some(c) = root.collection(&state, self.opened.name(self.current))? else {
+            return Ok(0);
+        };
+        let Some(found) = c.names.get(&state, &c.key(name))? else { return Ok(0) };
+        let place = ObjectLocation::find(&state, &root.handles, oid_of(&found)?)?;
+        place.with_record(&state, |record| record.size())
     }
 
     /// Whether the collection that calls go to is there. A put makes it if it is missing.

@@ -129,7 +129,7 @@ impl ObjectsMut {
         new.name.map_or(Ok(()), check_name)?;
         let name = new.name.map(Cow::Borrowed);
         let head = Head { name, time: self.time, ..Head::default() };
-        self.put_whole(&head, new.bytes, None, None)
+        self.put_whole(&head, new.bytes, None, None, None)
     }
 
     /// Creates the first of `objects`, and those behind it that go to the same pages; returns

@@ -287,19 +287,22 @@ impl ObjectsMut {
         bytes: &[u8],
         near: Option<Oid>,
         hints: Option<StoredHints>,
+        expected: Option<u64>,
     ) -> Result<Oid> {
-        let data = self.stage(head, bytes)?;
+        let data = self.stage(head, bytes, expected)?;
         let oid = self.install(head, data, bytes.len() as u64, near, hints)?;
         self.note_bytes(oid, bytes);
         Ok(oid)
     }
 
-    fn stage<'b>(&self, head: &Head, bytes: &'b [u8]) -> Result<Data<'b>> {
+    /// `expected`: bytes that the object will have once it was appended to.
+    fn stage<'b>(&self, head: &Head, bytes: &'b [u8], expected: Option<u64>) -> Result<Data<'b>> {
         if head.record_len(bytes.len()) <= max_record(self.page_size()) {
             return Ok(Data::Small(bytes));
         }
         self.inner.start_log_early()?;
-        let mut stager = self.stager(Some(bytes.len() as u64));
+        let len = bytes.len() as u64;
+        let mut stager = self.stager(Some(expected.map_or(len, |all| all.max(len))));
         stager.write(bytes)?;
         let most = object::max_tail(head, self.page_size(), 0, bytes.len() as u64);
         stager.finish(most).map(Data::Staged)
@@ -316,7 +319,7 @@ impl ObjectsMut {
         let (place, (old, head)) =
             self.place_of(oid, |r| Ok((PreviousBody::from_record(r)?, r.head_of_new_bytes()?)))?;
         let head = Head { time: self.time, ..head };
-        let data = self.stage(&head, bytes)?;
+        let data = self.stage(&head, bytes, None)?;
         self.with_placed(place, |objects, c| {
             let before = objects.replace_at(place, &old, &head, data, None)?;
             c.resize(before, bytes.len() as u64);

@@ -33,8 +33,10 @@ pub struct PutOptions {
     pub hints: Option<Hints>,
     /// An object that a new one should lie close to.
     pub near: Option<Oid>,
-    /// Of a writer: the size in bytes; the object then lies in one segment if there is room.
-    /// A hint only.
+    /// The size in bytes that the object will have, by a writer or by appends in later
+    /// transactions; it then lies in one segment if there is room. Room for appends is kept while
+    /// they come, in memory only. A hint; without it a writer expects the size of the object that
+    /// it replaces.
     pub expected_size: Option<u64>,
 }
 
@@ -58,7 +60,7 @@ impl ObjectsMut {
         let name = name.as_ref();
         check_name(name)?;
         let head = Head { name: Some(name.into()), time: self.time, ..Head::default() };
-        self.put_whole(&head, bytes, None, None)
+        self.put_whole(&head, bytes, None, None, None)
     }
 
     /// As [`ObjectsMut::put`], with attributes, hints or a condition.
@@ -78,7 +80,7 @@ impl ObjectsMut {
         let head = self.head_for(&target, &options.attributes)?;
         self.check_mode(&head, options.mode)?;
         let hints = options.hints.map(|hints| hints.kept(self.page_size()));
-        self.put_whole(&head, bytes, options.near, hints)
+        self.put_whole(&head, bytes, options.near, hints, options.expected_size)
     }
 
     /// Creates an object without a name.
@@ -88,7 +90,7 @@ impl ObjectsMut {
     pub fn create(&mut self, bytes: &[u8]) -> Result<Oid> {
         prefetch::range(bytes.as_ptr(), 0..bytes.len());
         let head = Head { time: self.time, ..Head::default() };
-        self.put_whole(&head, bytes, None, None)
+        self.put_whole(&head, bytes, None, None, None)
     }
 
     /// As [`ObjectsMut::create`], with attributes, hints or a neighbour.
@@ -98,7 +100,7 @@ impl ObjectsMut {
     pub fn create_with(&mut self, bytes: &[u8], options: &PutOptions) -> Result<Oid> {
         let head = self.head_for(&Target::New, &options.attributes)?;
         let hints = options.hints.map(|hints| hints.kept(self.page_size()));
-        self.put_whole(&head, bytes, options.near, hints)
+        self.put_whole(&head, bytes, options.near, hints, options.expected_size)
     }
 
     /// Opens a writer for an object of any length. Data goes to its place as it comes; the

@@ -118,6 +118,14 @@ impl StagedObject {
         Ok(())
     }
 
+    /// The name of the object whose size is a guess at the new one's, if nobody told it and these
+    /// bytes are the first that do not fit a record.
+    fn guesses_by(&self, bytes: &[u8]) -> Option<&[u8]> {
+        let small = self.small.as_ref().filter(|_| !self.stager.knows_size())?;
+        let len = self.head.record_len(small.len() + bytes.len());
+        self.head.name.as_deref().filter(|_| len > max_record(self.page_size))
+    }
+
     fn take_in(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(small) = &mut self.small {
             let len = self.head.record_len(small.len() + bytes.len());
@@ -186,6 +194,11 @@ impl<'a> ObjectWriter<'a> {
     /// # Errors
     /// As [`StagedObject::push`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(name) = self.staged.guesses_by(bytes) {
+            // What cannot be read is met by who needs it.
+            let likely = self.tx.likely_size(name).unwrap_or(0);
+            self.staged.stager.likely(likely);
+        }
         self.staged.push(bytes)
     }
 

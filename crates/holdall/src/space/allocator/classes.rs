@@ -125,6 +125,6 @@ impl Allocator {
                 self.tree(s, space)?;
             }
         }
-        Ok(growth + s.free + s.holes.pages() + s.waiting.pages())
+        Ok(growth + s.free + s.windows.pages() + s.holes.pages() + s.waiting.pages())
     }
 }

@@ -1,7 +1,7 @@
-//! Where a request is served: at the place asked for, in a hole it fills, behind the last run,
+//! Where a request is served: at the place asked for, in a window there, in a hole it fills, behind the last run,
 //! in the smallest block or run that holds it, in pieces; in this order.
 
-use super::{Allocator, AllocatorState, Near};
+use super::{Allocator, AllocatorState, Growing, Near};
 use holdall_core::buddy::{least_order_for, order_for};
 use holdall_core::{PageNo, PageRun, Result};
 use parking_lot::MutexGuard;
@@ -19,10 +19,12 @@ impl Allocator {
         least: u64,
         near: Near,
     ) -> Result<Option<PageRun>> {
-        if let Near::At(page) = near
-            && let Some(run) = self.take_at(s, page, want, least)?
-        {
-            return Ok(Some(run));
+        if let Near::At(page) | Near::Growing(Growing { at: Some(page), .. }) = near {
+            let window = self.take_window(s, page, (want, least))?;
+            let found = if window.is_some() { window } else { self.take_at(s, page, want, least)? };
+            if found.is_some() {
+                return Ok(found);
+            }
         }
         if s.has_holes()
             && let Some(run) = self.find_hole(s, want as u32)?
@@ -34,11 +36,15 @@ impl Allocator {
         let cursor = s.cursor;
         let close = match near {
             Near::Page(page) => self.space_of(page) == self.space_of(cursor),
-            Near::At(_) | Near::Anywhere => true,
+            Near::At(_) | Near::Growing(_) | Near::Anywhere => true,
         };
-        if close && let Some(run) = self.take_at(s, cursor, want, want)? {
-            s.cursor = PageNo(run.end());
-            return Ok(Some(run));
+        // If that is taken, in what growth has added, from its front: a page at its end would
+        // keep the file long.
+        for at in [cursor, PageNo(s.fresh)].into_iter().filter(|_| close) {
+            if let Some(run) = self.take_at(s, at, want, want)? {
+                s.cursor = PageNo(run.end());
+                return Ok(Some(run));
+            }
         }
         if let Near::Page(page) = near
             && let Some(run) = self.take_in(s, self.space_of(page), want as u32)?
@@ -141,7 +147,7 @@ impl Allocator {
 
     /// A run of exactly `want` pages: in the lowest space with a block that holds it, else in
     /// one of a few where neighbouring smaller blocks may.
-    fn find_block(
+    pub(super) fn find_block(
         &self,
         s: &mut MutexGuard<'_, AllocatorState>,
         want: u32,

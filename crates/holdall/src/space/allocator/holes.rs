@@ -49,6 +49,11 @@ impl Allocator {
             && s.waiting.pages() > self.kept_pages(&s)
     }
 
+    /// Whether a round of giving back has something to do, if nobody commits any more.
+    pub fn is_to_be_looked_at(&self) -> bool {
+        self.windows().1 > 0 || self.has_spare_waiting()
+    }
+
     /// As [`Allocator::has_spare_waiting`], also if only a snapshot keeps them.
     pub fn has_much_waiting(&self) -> bool {
         let s = self.state.lock();
@@ -56,7 +61,7 @@ impl Allocator {
     }
 
     /// Free pages that keep their blocks.
-    fn kept_pages(&self, s: &AllocatorState) -> u64 {
+    pub(super) fn kept_pages(&self, s: &AllocatorState) -> u64 {
         let share = (s.live_pages() as f64 * self.limits.spare_share) as u64;
         share + self.limits.spare_bytes / self.layout.page_size() as u64
     }
@@ -262,7 +267,7 @@ impl Allocator {
     pub fn cut_file(&self, whole: bool) -> Result<()> {
         let mut s = self.state.lock();
         let end = self.end_in_use(&mut s)?;
-        let step = self.growth_step(end);
+        let step = self.growth_step(&s, end);
         let (keep, worth) =
             if whole { (end, 1) } else { (end + step, self.pages_of(LEAST_CUT).max(step)) };
         if keep + worth > s.volume_pages {
@@ -303,6 +308,7 @@ impl Allocator {
         }
         let behind = PageRun::new(PageNo(keep), s.volume_pages - keep);
         s.holes.remove(behind);
+        s.fresh = s.fresh.min(keep);
         s.volume_pages = keep;
         Ok(())
     }

@@ -29,7 +29,9 @@ impl AllocatorState {
 
     /// Pages in use but for those that wait; those of spaces not looked at yet count as such.
     pub(super) fn live_pages(&self) -> u64 {
-        self.volume_pages.saturating_sub(self.free + self.waiting.pages() + self.holes.pages())
+        let unused =
+            self.free + self.waiting.pages() + self.holes.pages() + self.windows.free_pages();
+        self.volume_pages.saturating_sub(unused)
     }
 }
 
@@ -83,7 +85,9 @@ impl Allocator {
         let mut s = self.state.lock();
         let Ok((space, index)) = self.layout.split(at) else { return false };
         let (Ok(len), true) = (u32::try_from(pages), at.0 < s.volume_pages) else { return false };
-        self.tree(&mut s, space).is_ok_and(|tree| tree.is_free(index, len))
+        let window = s.windows.at(at).min(pages) as u32;
+        let rest = (index + window, len - window);
+        self.tree(&mut s, space).is_ok_and(|tree| tree.is_free(rest.0, rest.1))
     }
 
     /// Pages of the volume up to the last one in use. Cost: a pass over the directories of the

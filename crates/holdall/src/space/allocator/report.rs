@@ -36,10 +36,12 @@ impl Allocator {
     /// What is free, and in which way. Cost: a copy of the sets, under the allocator's lock.
     pub fn picture(&self) -> SpacePicture {
         let s = self.state.lock();
+        let mut reserved = s.reserved.clone();
+        s.windows.free_runs().for_each(|run| reserved.remove(run));
         SpacePicture {
             volume_pages: s.volume_pages,
             waiting: s.waiting.clone(),
-            reserved: s.reserved.clone(),
+            reserved,
             holes: s.holes.clone(),
             unknown: s.unknown.clone(),
             spare_bytes: self.limits.spare_bytes,

@@ -1,6 +1,6 @@
 //! Reserving: what is free, what growth adds, what can be made free, in this order.
 
-use super::{Allocator, AllocatorState, Class, Near};
+use super::{Allocator, AllocatorState, Class, HOLES_LEAST, Near};
 use holdall_core::{Error, PageRun, Result};
 use parking_lot::MutexGuard;
 
@@ -78,11 +78,15 @@ impl Allocator {
         }
         let want = want.min(allowed);
         let least = least.clamp(1, want);
+        if let Near::Growing(growing) = near
+            && let Some(run) = self.find_growing(s, want, growing)?
+        {
+            return Ok(Ok(run));
+        }
         if let Some(run) = self.find_whole(s, want, near, class)? {
             return Ok(Ok(run));
         }
-        // Rather in a few pieces than larger with every hole that is a page too short.
-        let least = if s.has_holes() { least.min(want.div_ceil(8)) } else { least };
+        let least = if self.rather_grows(s, want) { least } else { least.min(want.div_ceil(8)) };
         if let Some(run) = self.find(s, want, least, near)? {
             return Ok(Ok(run));
         }
@@ -110,6 +114,14 @@ impl Allocator {
         Ok(self.find_any(s, want, near)?.ok_or(full))
     }
 
+    /// Whether the volume rather grows than that `want` pages lie in pieces: as long as few are free,
+    /// or no more than may keep their blocks and holes do not make it much longer than it is full.
+    pub(super) fn rather_grows(&self, s: &AllocatorState, want: u64) -> bool {
+        let few = s.free <= s.volume_pages / 1024 + HOLES_LEAST;
+        let long = s.free + s.holes.pages() > s.volume_pages / 4;
+        (few || s.free <= self.kept_pages(s) && !long) && self.may_grow(s, want)
+    }
+
     /// A run of exactly `want` pages, for which a checkpoint is made if that frees one: what
     /// is replaced over and over in a nearly full volume so fills the runs that it leaves,
     /// instead of the crumbs between them.
@@ -121,9 +133,16 @@ impl Allocator {
         class: Class,
     ) -> Result<Option<PageRun>> {
         let found = self.find(s, want, want, near)?;
-        let small = want < WHOLE || self.may_grow(s, want);
-        if found.is_some() || small || !self.frees_with_checkpoint(s, want) {
+        if found.is_some() || self.may_grow(s, want) {
             return Ok(found);
+        }
+        if self.spend_windows(s)?
+            && let Some(run) = self.find(s, want, want, near)?
+        {
+            return Ok(Some(run));
+        }
+        if want < WHOLE || !self.frees_with_checkpoint(s, want) {
+            return Ok(None);
         }
         let Some(store) = self.pager.housekeeping() else { return Ok(None) };
         MutexGuard::unlocked(s, || store.free_waiting())?;
@@ -150,7 +169,8 @@ impl Allocator {
             if let Some(run) = self.find(s, want, 1, near)? {
                 return Ok(Some(run));
             }
-            if !self.fill_hole(s, want, 1)? && !self.grow_in_part(s, want)? {
+            let more = self.spend_windows(s)? || self.fill_hole(s, want, 1)?;
+            if !more && !self.grow_in_part(s, want)? {
                 return Ok(None);
             }
         }
