@@ -80,8 +80,10 @@ fn no_constant_size_rounds_badly() {
         let (loaded, churned, divided) = file_by_objects(n, size);
         // A time is 6 bytes of a record.
         assert!(loaded <= 1.16, "{size}: {loaded} loaded");
-        // What was removed waits for a checkpoint, of which a small store has few.
-        assert!(churned <= 1.22, "{size}: {churned} after removing half");
+        // What was removed waits for a checkpoint, of which a small store has few; and growth
+        // leaves up to a MiB until it is used or cut off.
+        let grown = f64::from(1 << 20) / (n * size) as f64;
+        assert!(churned <= 1.22 + grown, "{size}: {churned} after removing half");
         assert!(divided > 0.0 && divided < most_divided, "{size}: {divided} divided");
     }
     let (loaded, ..) = file_by_objects(20_000, 200);
