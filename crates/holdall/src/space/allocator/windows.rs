@@ -1,9 +1,9 @@
 //! Free pages kept for objects that grow: a window behind the last run of each, so that objects
 //! that are appended to in turns do not lie in crumbs between each other.
 //!
-//! Owns: [`Windows`], which memory alone knows. A window's pages are free: they are among the
-//! reserved ones (rule 10) but never written, count as free in all figures, and go back where
-//! space is short, in each round of giving back in which they were not used, and at a close.
+//! Owns: [`Windows`], which memory alone knows. A window's pages are reserved (rule 10) and never
+//! written; all figures count them as free, apart from those of a told size. They go back if space
+//! is short, in a round of giving back in which they were not used, and at a close.
 //!
 //! Invariant: windows are disjoint, and all of their pages are in `reserved`. A new one is refused
 //! where all together would have more than may be free with blocks (`kept_pages`) and than half of
