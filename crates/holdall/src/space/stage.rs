@@ -424,7 +424,8 @@ impl Stager {
                 let next = FIRST_BYTES.max(self.written).min(MOST_BYTES).max(at_hand as u64);
                 match self.likely.saturating_sub(self.written) {
                     0 => next,
-                    left => left.max(at_hand as u64),
+                    // A guess takes no more at once than is taken without one.
+                    left => left.min(MOST_BYTES).max(at_hand as u64),
                 }
             }
         };
