@@ -69,7 +69,9 @@ fn figures_are_had_beside_writers_that_take_every_state_away() {
 
 #[test]
 fn defragmentation_goes_on_where_its_states_are_given_up() {
-    let store = store();
+    // A file: where nothing can be punched, pieces are cut again for the file's length.
+    let dir = tempfile::tempdir().unwrap();
+    let store = options().create(dir.path().join("store")).unwrap();
     let long = vec![5; 300_000];
     for i in 0..20 {
         store.write(|tx| tx.put(format!("long {i}"), &long)).unwrap();
@@ -102,7 +104,8 @@ fn defragmentation_goes_on_where_its_states_are_given_up() {
     assert_eq!(report.given_up, 0);
     // Only what no free run is long enough for.
     let left = store.frag(&mut |_, _| {}).unwrap().objects.excess;
-    assert!(left == 0 || report.no_room > 0, "{left} pieces: {report:?}");
+    let cut = report.gave_back.cannot_punch;
+    assert!(left == 0 || report.no_room > 0 || cut, "{left} pieces: {report:?}");
     assert!(store.verify().unwrap().is_sound());
 }
 
