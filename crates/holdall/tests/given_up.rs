@@ -69,7 +69,7 @@ fn figures_are_had_beside_writers_that_take_every_state_away() {
 
 #[test]
 fn defragmentation_goes_on_where_its_states_are_given_up() {
-    // A file: where nothing can be punched, pieces are cut again for the file's length.
+    // A file: if no holes can be made, pieces are cut again for the file's length.
     let dir = tempfile::tempdir().unwrap();
     let store = options().create(dir.path().join("store")).unwrap();
     let long = vec![5; 300_000];
