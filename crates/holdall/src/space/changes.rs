@@ -32,9 +32,11 @@ pub(super) fn note(tx: &mut SpaceTx, layout: &SpaceLayout, lsn: Lsn) -> Result<(
             }
         }
     }
-    // The directories themselves, those that only this changed among them.
+    // The directories themselves, those that only this changed among them. One that comes again was
+    // changed when it was given up, of which nothing is noted.
     let mut changed = tx.pages.of_kind(PageKind::SpaceDir);
     changed.retain(|no| tx.pages.is_changed(*no));
+    changed.extend(std::mem::take(&mut tx.again).into_iter().map(|space| layout.dir_page(space)));
     for no in changed {
         let (space, index) = layout.split(no)?;
         if space < spaces && !is_noted(tx, layout, (space, layout.granule_of(index)), since)? {

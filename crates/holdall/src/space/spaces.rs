@@ -59,6 +59,8 @@ fn make_up_to(tx: &mut SpaceTx, layout: &SpaceLayout, space: u32) -> Result<()> 
             let fresh = fresh_directory(layout, s)?;
             let bytes = tx.format(at, PageKind::SpaceDir, u64::from(s))?;
             bytes[page::HEADER..].copy_from_slice(&fresh[page::HEADER..]);
+        } else {
+            tx.again.push(s);
         }
         root_page::set_spaces(tx.page_mut(root, PageKind::Root)?, s + 1);
     }

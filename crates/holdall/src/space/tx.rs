@@ -48,6 +48,8 @@ pub struct SpaceTx {
     pub(super) freed: FreedRuns,
     /// Directories of the spaces that it gives up.
     gone: Vec<PageRun>,
+    /// Spaces given up before that come again with the directories that they had.
+    pub(super) again: Vec<u32>,
     /// Pages both added and freed here: given back once nothing of them is being written.
     released: Vec<PageRun>,
     released_pages: u64,
@@ -86,6 +88,7 @@ impl SpaceTx {
             checksum_bytes: 0,
             freed: FreedRuns::default(),
             gone: Vec::new(),
+            again: Vec::new(),
             released: Vec::new(),
             released_pages: 0,
             image_delta: 0,
