@@ -9,8 +9,8 @@ use std::process::Command;
 
 /// Most of them. Five come with `crc-fast`, which looks for what the processor can only with its
 /// feature `std`, and that brings `digest`. `crc32c` needs none, and takes twice the time for a
-/// page.
-const MOST: usize = 20;
+/// page. `memmap2` gives huge pages, which double the rate of cold reads, without unsafe code here.
+const MOST: usize = 21;
 
 /// Their names.
 ///

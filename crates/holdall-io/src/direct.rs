@@ -1,28 +1,22 @@
-//! Reads and writes past the page cache (`O_DIRECT`), through aligned memory if the
-//! caller's is not.
+//! Reads and writes past the page cache (`O_DIRECT`), through memory that suits the device.
 //!
-//! Owns: the file opened a second time for it, whether it turned out not to serve, and memory
-//! for reads.
+//! Owns: the file opened a second time for it, and whether it turned out not to serve.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::blocks::write_all;
+use crate::huge::{HUGE, HugePage};
+use crate::summed_copy::{UNIT, copy_units};
 
 /// Alignment of offset, length and memory.
 const ALIGN: usize = 4096;
-/// Bytes that are written through aligned memory at a time.
-const BOUNCE_BYTES: usize = 1 << 20;
-/// Bytes that are read through it at a time: those of a piece of 1 MiB whose ends are ragged
-/// come at once.
-const READ_BYTES: usize = BOUNCE_BYTES + (64 << 10);
-/// Aligned memories for reads that a file keeps: threads that read long are made for it.
-const SPARE: usize = 4;
+/// Fewer bytes are written through memory of the thread.
+const FEW: usize = 64 << 10;
 
 thread_local! {
     static BOUNCE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -33,7 +27,6 @@ thread_local! {
 pub(crate) struct Direct {
     file: File,
     fails: AtomicBool,
-    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Direct {
@@ -46,7 +39,7 @@ impl Direct {
         let mut options = File::options();
         let options = options.read(true).write(write).custom_flags(libc::O_DIRECT);
         let file = options.open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-        Some(Self { file, fails: AtomicBool::new(false), spare: Mutex::default() })
+        Some(Self { file, fails: AtomicBool::new(false) })
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -67,9 +60,15 @@ impl Direct {
         if bytes.as_ptr().align_offset(ALIGN) == 0 {
             return self.straight(offset, bytes);
         }
+        if bytes.len() > FEW {
+            let Some(mut page) = HugePage::take() else { return Ok(false) };
+            return self.bounce(offset, bytes, page.bytes());
+        }
+        let few = |buffer: &RefCell<Vec<u8>>| {
+            self.bounce(offset, bytes, aligned(&mut buffer.borrow_mut(), bytes.len()))
+        };
         // Where the thread ends, and its memory with it, the way through the cache is left.
-        let written = BOUNCE.try_with(|buffer| self.bounce(offset, bytes, buffer));
-        written.unwrap_or(Ok(false))
+        BOUNCE.try_with(few).unwrap_or(Ok(false))
     }
 
     /// Whether it did not turn out to fail.
@@ -77,39 +76,34 @@ impl Direct {
         !self.fails.load(Relaxed)
     }
 
-    /// Fills `parts`, one behind the other, with the bytes from `offset` on; returns whether it
-    /// did. What went wrong shows when they are read another way.
-    pub(crate) fn read(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+    /// Fills `parts`, one behind the other, with the bytes from `offset` on, and `sums` with the
+    /// CRC-32C of each unit of them; all are whole units. Returns whether it did. What went wrong
+    /// shows when they are read another way.
+    pub(crate) fn read(&self, offset: u64, parts: &mut [&mut [u8]], sums: &mut [u32]) -> bool {
+        let whole = parts.iter().all(|part| part.len().is_multiple_of(UNIT));
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let ragged = !offset.is_multiple_of(ALIGN as u64) || !len.is_multiple_of(ALIGN);
-        if ragged || !self.serves() {
+        if !whole || !offset.is_multiple_of(ALIGN as u64) || len != sums.len() * UNIT {
             return false;
         }
-        let mut buffer = self.spare.lock().pop().unwrap_or_default();
-        let mut blocks = blocks(offset, parts).into_iter();
-        let read = blocks.all(|block| self.read_block(block, &mut buffer));
-        let mut spare = self.spare.lock();
-        if !buffer.is_empty() && spare.len() < SPARE {
-            spare.push(buffer);
-        }
-        read
-    }
-
-    fn read_block(&self, mut block: Block<'_>, buffer: &mut Vec<u8>) -> bool {
-        if let [to] = &mut block.to[..]
-            && to.as_ptr().align_offset(ALIGN) == 0
-        {
-            return self.fill(block.offset, to);
-        }
-        let len = block.to.iter().map(|to| to.len()).sum();
-        let mut from = &mut aligned(buffer, len)[..len];
-        if !self.fill(block.offset, from) {
-            return false;
-        }
-        for to in block.to {
-            let (now, rest) = from.split_at_mut(to.len());
-            to.copy_from_slice(now);
-            from = rest;
+        let Some(mut page) = HugePage::take().filter(|_| self.serves()) else { return false };
+        let (page, mut at, mut ready) = (page.bytes(), offset, 0..0);
+        let (mut left, mut sums) = (len, sums);
+        for part in parts {
+            let mut to = &mut **part;
+            while !to.is_empty() {
+                if ready.is_empty() {
+                    ready = 0..left.min(HUGE);
+                    if !self.fill(at, &mut page[ready.clone()]) {
+                        return false;
+                    }
+                    (at, left) = (at + ready.len() as u64, left - ready.len());
+                }
+                let n = to.len().min(ready.len());
+                let (now, later) = to.split_at_mut(n);
+                let (first, rest) = sums.split_at_mut(n / UNIT);
+                copy_units(&page[ready.start..ready.start + n], now, first);
+                (to, sums, ready.start) = (later, rest, ready.start + n);
+            }
         }
         true
     }
@@ -149,11 +143,9 @@ impl Direct {
     }
 
     /// Writes through aligned memory.
-    fn bounce(&self, mut offset: u64, bytes: &[u8], buffer: &RefCell<Vec<u8>>) -> io::Result<bool> {
-        let mut buffer = buffer.borrow_mut();
-        let buffer = aligned(&mut buffer, bytes.len().min(BOUNCE_BYTES));
-        for piece in bytes.chunks(BOUNCE_BYTES) {
-            let aligned = &mut buffer[..piece.len()];
+    fn bounce(&self, mut offset: u64, bytes: &[u8], memory: &mut [u8]) -> io::Result<bool> {
+        for piece in bytes.chunks(memory.len().max(1)) {
+            let aligned = &mut memory[..piece.len()];
             aligned.copy_from_slice(piece);
             if !self.straight(offset, aligned)? {
                 return Ok(false);
@@ -164,33 +156,7 @@ impl Direct {
     }
 }
 
-/// Up to [`READ_BYTES`] of a read.
-struct Block<'a> {
-    offset: u64,
-    to: Vec<&'a mut [u8]>,
-}
-
-fn blocks<'a>(offset: u64, parts: &'a mut [&mut [u8]]) -> Vec<Block<'a>> {
-    let mut blocks: Vec<Block<'a>> = Vec::new();
-    let (mut at, mut room) = (offset, 0);
-    for part in parts {
-        let mut rest = &mut **part;
-        while !rest.is_empty() {
-            if room == 0 {
-                blocks.push(Block { offset: at, to: Vec::new() });
-                room = READ_BYTES;
-            }
-            let (now, later) = rest.split_at_mut(rest.len().min(room));
-            (at, room, rest) = (at + now.len() as u64, room - now.len(), later);
-            if let Some(block) = blocks.last_mut() {
-                block.to.push(now);
-            }
-        }
-    }
-    blocks
-}
-
-/// `len` bytes of `buffer` or more, aligned. It only grows: a thread that commits little needs
+/// `len` bytes of `buffer`, aligned. It only grows: a thread that commits little needs
 /// a block or two.
 fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
     let most = len + ALIGN;
@@ -198,5 +164,5 @@ fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
         buffer.resize(most, 0);
     }
     let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
-    &mut buffer[skip..]
+    &mut buffer[skip..skip + len]
 }

@@ -101,11 +101,12 @@ pub trait Disk: Send + Sync + Debug {
 
     /// Fills `parts`, one behind the other, with the bytes from `offset` on past the page
     /// cache, if they are not there and are read for the first time since they were written or
-    /// the disk was opened; returns whether it did. What is read once then puts nothing out of
-    /// the cache that is read often. For much data, offset and length multiples of 4 KiB; what
-    /// is missing is for [`read_at`](Self::read_at), and so is every error.
-    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
-        let _ = (offset, parts);
+    /// the disk was opened, and `sums` with the CRC-32C of each 4 KiB; returns whether it did.
+    /// What is read once then puts nothing out of the cache that is read often. For much data,
+    /// offset and lengths multiples of 4 KiB; what is missing is for [`read_at`](Self::read_at),
+    /// and so is every error.
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]], sums: &mut [u32]) -> bool {
+        let _ = (offset, parts, sums);
         false
     }
 

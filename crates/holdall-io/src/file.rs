@@ -214,10 +214,10 @@ impl Disk for FileDisk {
         Ok(())
     }
 
-    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]], sums: &mut [u32]) -> bool {
         let len = parts.iter().map(|part| part.len() as u64).sum();
         self.direct.as_ref().is_some_and(|direct| {
-            self.map.is_new(&self.file, offset, len, true) && direct.read(offset, parts)
+            self.map.is_new(&self.file, offset, len, true) && direct.read(offset, parts, sums)
         })
     }
 

@@ -24,6 +24,7 @@ mod file;
 mod file_storage;
 mod forks;
 pub mod granules;
+mod huge;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod map;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")))]
@@ -41,7 +42,6 @@ mod record_lock;
 pub mod rights;
 mod room;
 mod sign;
-#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod summed_copy;
 mod write_out;
 

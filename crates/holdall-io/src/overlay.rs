@@ -125,9 +125,9 @@ impl Disk for OverlayDisk {
         }
     }
 
-    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]], sums: &mut [u32]) -> bool {
         let len = parts.iter().map(|part| part.len() as u64).sum();
-        self.below(offset, len).is_some_and(|base| base.read_bulk(offset, parts))
+        self.below(offset, len).is_some_and(|base| base.read_bulk(offset, parts, sums))
     }
 
     fn reads_bulk(&self, offset: u64, len: u64) -> bool {
@@ -360,7 +360,7 @@ mod tests {
         fn read_resident(&self, offset: u64, buf: &mut [u8], _sums: &mut [u32]) -> bool {
             self.0.read_at(offset, buf).is_ok()
         }
-        fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+        fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]], _sums: &mut [u32]) -> bool {
             parts.iter_mut().all(|part| self.0.read_at(offset, part).is_ok())
         }
         fn reads_bulk(&self, _offset: u64, _len: u64) -> bool {
@@ -398,7 +398,7 @@ mod tests {
             let (mut a, mut b) = (vec![0; len], vec![0; len]);
             let (resident, bulk) = (
                 overlay.read_resident(from, &mut a, &mut []),
-                overlay.read_bulk(from, &mut [&mut b]),
+                overlay.read_bulk(from, &mut [&mut b], &mut []),
             );
             assert_eq!((resident, bulk), (bulk, overlay.reads_bulk(from, len as u64)));
             let mut near = vec![0; len];

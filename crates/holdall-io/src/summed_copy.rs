@@ -1,6 +1,6 @@
 //! Copying units of 4 KiB and computing their CRC-32C in one pass.
 //!
-//! Owns: [`copy_unit`]. Bytes are loaded once, stored, and folded into the sum while they lie in
+//! Owns: [`copy_unit`], [`copy_units`]. Bytes are loaded once, stored, and folded into the sum while they lie in
 //! registers; a copy with a sum behind it loads them twice. Source of the folding: Gopal, Ozturk,
 //! Guilford and others, "Fast CRC computation for generic polynomials using PCLMULQDQ", Intel 2009,
 //! reflected variant. It takes AVX2 with VPCLMULQDQ (AMD since Zen 3, Intel since Ice Lake). Other
@@ -33,7 +33,22 @@ pub(crate) unsafe fn copy_unit(from: *const u8, to: &mut [u8; UNIT]) -> u32 {
     unsafe { copy_first(from, to) }
 }
 
-/// As [`copy_unit`], on any processor.
+/// Copies whole units, as many as `sums` has, and puts the CRC-32C of each into `sums`.
+pub(crate) fn copy_units(from: &[u8], to: &mut [u8], sums: &mut [u32]) {
+    let (from, to) = (from.as_chunks::<UNIT>().0, to.as_chunks_mut::<UNIT>().0);
+    let aligned = from.as_ptr().addr().is_multiple_of(32);
+    for ((from, to), sum) in from.iter().zip(to).zip(sums) {
+        #[expect(unsafe_code, reason = "see the argument above")]
+        // SAFETY: references to units that nobody writes and that do not overlap; `copy_unit` gets
+        // aligned ones.
+        unsafe {
+            let from = from.as_ptr();
+            *sum = if aligned { copy_unit(from, to) } else { copy_first(from, to) };
+        }
+    }
+}
+
+/// As [`copy_unit`], on any processor, from any address.
 #[expect(unsafe_code, reason = "as `copy_unit`")]
 unsafe fn copy_first(from: *const u8, to: &mut [u8; UNIT]) -> u32 {
     // SAFETY: the caller's promise; `to` is as long, and bytes have no invalid values.

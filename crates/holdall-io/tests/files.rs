@@ -325,12 +325,15 @@ fn cached(file: &fs::File, at: u64, buf: &mut [u8]) -> usize {
     rustix::io::preadv2(file, &mut to, at, rustix::io::ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
-/// Reads parts of ragged lengths past the cache.
+/// Reads parts of several lengths past the cache.
 fn bulk(disk: &dyn Disk, at: usize, len: usize) -> Option<Vec<u8>> {
-    let mut found = vec![0xee; len];
-    let (first, rest) = found.split_at_mut(len / 3 + 5);
-    let (second, third) = rest.split_at_mut(len / 2);
-    let read = disk.read_bulk(at as u64, &mut [first, &mut [], second, third]);
+    const UNIT: usize = 4096;
+    let (mut found, mut sums) = (vec![0xee; len], vec![0; len / UNIT]);
+    let (first, rest) = found.split_at_mut(len / UNIT / 3 * UNIT);
+    let (second, third) = rest.split_at_mut(len / UNIT / 2 * UNIT);
+    let read = disk.read_bulk(at as u64, &mut [first, &mut [], second, third], &mut sums);
+    let real: Vec<u32> = found.chunks(UNIT).map(crc_fast::crc32_iscsi).collect();
+    assert!(!read || sums == real, "{len} at {at}");
     read.then_some(found)
 }
 

@@ -78,7 +78,7 @@ impl Disk for Spy {
         true
     }
 
-    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]], sums: &mut [u32]) -> bool {
         if self.1.bulk.load(Relaxed) == u64::MAX {
             return false;
         }
@@ -94,6 +94,9 @@ impl Disk for Spy {
         self.1.bulk.fetch_add(at - offset, Relaxed);
         let last = parts.iter_mut().rev().find_map(|part| part.last_mut());
         *last.unwrap() ^= self.1.wrong.load(Relaxed) as u8;
+        let units =
+            parts.iter().flat_map(|part| part.chunks(4096)).map(holdall_core::checksum::crc);
+        sums.iter_mut().zip(units).for_each(|(sum, unit)| *sum = unit);
         true
     }
 

@@ -24,8 +24,8 @@ pub const UNIT: usize = 4096;
 /// Ranges up to this length are read in one step through a copy: a second read costs as much
 /// as copying about this many bytes.
 const ONE_STEP: usize = 4 * UNIT;
-/// Longer ranges are read in pieces of this size.
-const BYTES_PER_PIECE: usize = 256 * UNIT;
+/// Longer ranges are read in pieces of this size: what the device delivers at once.
+const BYTES_PER_PIECE: usize = 512 * UNIT;
 /// What the system gives is checked in steps of this size: that of a call is then still in the
 /// processor's caches.
 const STEP: usize = 64 * UNIT;
@@ -136,12 +136,12 @@ fn read_new<R: PageRead + ?Sized>(
         let tails = if last.is_empty() { 0 } else { UNIT };
         let from = place - skip as u64;
         let mut parts = [&mut before[..heads], &mut *middle, &mut behind[..tails]];
-        if !disk.read_bulk(from, &mut parts) {
+        let mut real = [0; BYTES_PER_PIECE / UNIT];
+        let real = &mut real[..parts.iter().map(|part| part.len()).sum::<usize>() / UNIT];
+        if !disk.read_bulk(from, &mut parts, real) {
             break;
         }
-        check(sums, from, &before[..heads])?;
-        check(sums, from + heads as u64, middle)?;
-        check(sums, from + (heads + middle.len()) as u64, &behind[..tails])?;
+        compare(sums, from, real)?;
         first.copy_from_slice(&before[UNIT - first.len()..]);
         last.copy_from_slice(&behind[..last.len()]);
         done = end;
@@ -269,11 +269,22 @@ fn read_step_by_call<R: PageRead + ?Sized>(
 
 /// Checks whole units that lie at byte `at` of the volume.
 fn check<R: PageRead + ?Sized>(sums: &mut Checksums<'_, R>, at: u64, bytes: &[u8]) -> Result<()> {
-    let count = bytes.len().div_ceil(UNIT);
-    for (i, unit) in bytes.chunks(UNIT).enumerate() {
+    let mut real = [0; STEP / UNIT];
+    for (i, step) in bytes.chunks(STEP).enumerate() {
+        let units = step.chunks(UNIT);
+        let real = &mut real[..units.len()];
+        real.iter_mut().zip(units).for_each(|(real, unit)| *real = crc(unit));
+        compare(sums, at + (i * STEP) as u64, real)?;
+    }
+    Ok(())
+}
+
+/// Compares the checksums of units that were read from byte `at` of the volume on.
+fn compare<R: PageRead + ?Sized>(sums: &mut Checksums<'_, R>, at: u64, all: &[u32]) -> Result<()> {
+    for (i, real) in all.iter().enumerate() {
         let number = at / UNIT as u64 + i as u64;
-        let (stored, real) = (sums.get(number, count - i)?, crc(unit));
-        if stored != real {
+        let stored = sums.get(number, all.len() - i)?;
+        if stored != *real {
             let page = PageNo(number * UNIT as u64 / sums.layout.page_size() as u64);
             let detail = format!("segment data has checksum {real:08x}, stored {stored:08x}");
             return Err(Error::page(page, detail));
