@@ -4,7 +4,7 @@
 //! from a generator of their own.
 
 use crate::draws::{LARGE, SMALL, commit, put};
-use crate::op::{Op, TxOp};
+use crate::op::{EditKind, Op, TxOp};
 use crate::params::Tuning;
 use crate::script::Script;
 use rand::rngs::SmallRng;
@@ -17,12 +17,17 @@ const OBJECTS: u8 = 48;
 /// Openings drawn for one with a small budget of old versions.
 const OPENINGS: usize = 64;
 
-/// One script of eight ends with a cut and emptying beside a backup, one with old versions in scratch that meet
-/// others there.
+/// Objects that grow in turns.
+const GROWING: u8 = 20;
+
+/// One script of eight ends with a cut and emptying beside a backup, one with old versions in scratch
+/// that meet others there, and each of a bounded store with objects that grow and one that needs
+/// what is kept for them.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.rotate_left(37) ^ 0x7261_7265);
     let page = script.params.page_size;
     let ops = match rng.random_range(0..8) {
+        _ if script.params.max_bytes < u64::MAX => windows(&mut rng, script.params.max_bytes, page),
         0 if script.params.max_bytes == u64::MAX => cut(&mut rng, page as u32),
         1 => scratch(&mut rng, page),
         _ => return,
@@ -77,5 +82,28 @@ fn scratch(rng: &mut SmallRng, page: usize) -> Vec<Op> {
     let between = vec![all(rng), Op::OpenReader { newest: true }, Op::CheckReader(rng.random())];
     ops.extend([Op::Defrag(between), Op::CheckReader(0), Op::DropReader(0), all(rng)]);
     ops.extend([Op::CheckReader(rng.random()), Op::Check]);
+    ops
+}
+
+/// Objects grow in turns, so that pages are kept behind each; then one is put that needs nearly all
+/// that is free.
+fn windows(rng: &mut SmallRng, most: u64, page: usize) -> Vec<Op> {
+    let (coll, page) = (LARGE, page as u32);
+    let gone = |name| commit(vec![TxOp::DeleteName { coll, name }]);
+    let mut ops = vec![commit(vec![TxOp::DropCollection { coll: SMALL }]), Op::EmptyDropped];
+    ops.extend((0..12).map(gone));
+    ops.extend([Op::Checkpoint, Op::Checkpoint]);
+    let page_more = |rng: &mut SmallRng, pick| {
+        let (kind, size, seed) = (EditKind::Append, page, rng.random());
+        commit(vec![TxOp::Edit { pick, kind, at: 0, len: 0, size, seed }])
+    };
+    for _ in 0..2 {
+        ops.extend((0..GROWING).map(|pick| page_more(rng, 2 * u16::from(pick))));
+    }
+    // The first do not fit.
+    ops.extend((4..20).rev().map(|part| {
+        commit(vec![put(rng, coll, 0, (most * part / 20) as u32)])
+    }));
+    ops.push(Op::Check);
     ops
 }
