@@ -101,9 +101,9 @@ fn windows(rng: &mut SmallRng, most: u64, page: usize) -> Vec<Op> {
         ops.extend((0..GROWING).map(|pick| page_more(rng, 2 * u16::from(pick))));
     }
     // The first do not fit.
-    ops.extend((4..20).rev().map(|part| {
-        commit(vec![put(rng, coll, 0, (most * part / 20) as u32)])
-    }));
+    ops.extend(
+        (4..20).rev().map(|part| commit(vec![put(rng, coll, 0, (most * part / 20) as u32)])),
+    );
     ops.push(Op::Check);
     ops
 }

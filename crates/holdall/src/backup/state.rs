@@ -283,9 +283,8 @@ impl<'a> State<'a> {
         let (there, beyond) = to.split_at_mut(there);
         beyond.fill(0);
         let read = self.read.disk().read_at(at, there);
-        let read = read.map_err(|e| {
-            Error::io(format!("reading {} pages from {}", run.len, run.start), e)
-        });
+        let read =
+            read.map_err(|e| Error::io(format!("reading {} pages from {}", run.len, run.start), e));
         // The end of the file is cut where no state needs it any more.
         if read.is_err() {
             self.read.snapshot.check()?;
