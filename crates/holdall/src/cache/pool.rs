@@ -305,9 +305,11 @@ impl Pool {
         let bytes = match (read, &self.holder) {
             (Ok(bytes), _) if page::lsn(&bytes) <= lsn => bytes,
             // In place it is newer, or torn by a write under way.
-            (_, Some(holder)) if !mutation::is(Mutation::R42Ask) => {
+            (_, Some(holder)) if page == address && !mutation::is(Mutation::R42Ask) => {
                 super::holder::page(&**holder, (address, kind), lsn)?
             }
+            // An image stays as it is while the state is held; what lies in place is older.
+            (_, Some(holder)) if !holder.is_held() => return Err(gone()),
             (Err(e), _) => return Err(e),
             (Ok(bytes), _) => {
                 // A snapshot given up meets this legitimately; its owner distinguishes the two.
