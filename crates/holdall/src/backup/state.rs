@@ -285,7 +285,7 @@ impl<'a> State<'a> {
         let read = self.read.disk().read_at(at, there);
         let read =
             read.map_err(|e| Error::io(format!("reading {} pages from {}", run.len, run.start), e));
-        // The end of the file is cut where no state needs it any more.
+        // The end of the file is cut once no state needs it any more.
         if read.is_err() {
             self.read.snapshot.check()?;
         }
