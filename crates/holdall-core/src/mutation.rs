@@ -189,6 +189,8 @@ pub enum Mutation {
     R38Entered,
     /// Rule 38: scratch is given back once no snapshot reads any of it.
     R38Freed,
+    /// Rule 38: an old version in scratch cannot be taken for an image of its page.
+    R38Masked,
     /// Rule 39: a space that comes again meanwhile keeps its directory.
     R39Kept,
     /// Rule 39: the directory of a space that was given up waits as a freed page does.
@@ -231,6 +233,8 @@ pub enum Mutation {
     R60Again,
     /// Rule 60: a mark names the state before it.
     R60Before,
+    /// Rule 60: a space that comes again with its directory counts as changed.
+    R60Comes,
     /// Rule 60: the first segment data of a checksum group since the newest mark is noted.
     R60Info,
     /// Rule 60: and the first change of a granule.

@@ -383,6 +383,12 @@ pub const ALL: &[Entry] = &[
         "scratch is given back once no snapshot reads any of it.",
     ),
     entry(
+        Mutation::R38Masked,
+        "38-masked",
+        "an old version in scratch cannot be taken for an image of its page.",
+        Shows::In("6572..6573"),
+    ),
+    entry(
         Mutation::R39Kept,
         "39-kept",
         "a space that comes again meanwhile keeps its directory.",
@@ -464,6 +470,12 @@ pub const ALL: &[Entry] = &[
         Mutation::R60Again,
         "60-again",
         "what a backup copied before it went on is copied again where it changed since its mark.",
+    ),
+    entry(
+        Mutation::R60Comes,
+        "60-comes",
+        "a space that comes again with its directory counts as changed.",
+        Shows::In("1979..1980"),
     ),
     usually(Mutation::R60Before, "60-before", "a mark names the state before it."),
     usually(

@@ -2,6 +2,7 @@
 //!
 //! Owns: no state.
 
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, PageNo, PageRef, Result};
 use holdall_io::{Disk, Near};
@@ -25,6 +26,24 @@ pub fn read_image(
     (page, image): (PageNo, PageNo),
 ) -> Result<PageRef> {
     read_by(page_size, (image, page), |at, to| disk.read_at(at, to))
+}
+
+/// Reads and checks the old version of `page` that lies, masked, at `at` in scratch.
+///
+/// # Errors
+/// As [`read_in_place`].
+pub fn read_masked(
+    disk: &dyn Disk,
+    page_size: usize,
+    (page, at): (PageNo, PageNo),
+) -> Result<PageRef> {
+    read_by(page_size, (at, page), |at, to| {
+        disk.read_at(at, to)?;
+        if !mutation::is(Mutation::R38Masked) {
+            page::mask(to);
+        }
+        Ok(())
+    })
 }
 
 /// What lies around a page of this kind: pages of records and what leads to them take up

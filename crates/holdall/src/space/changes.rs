@@ -36,7 +36,9 @@ pub(super) fn note(tx: &mut SpaceTx, layout: &SpaceLayout, lsn: Lsn) -> Result<(
     // changed when it was given up, of which nothing is noted.
     let mut changed = tx.pages.of_kind(PageKind::SpaceDir);
     changed.retain(|no| tx.pages.is_changed(*no));
-    changed.extend(std::mem::take(&mut tx.again).into_iter().map(|space| layout.dir_page(space)));
+    if !mutation::is(Mutation::R60Comes) {
+        changed.extend(std::mem::take(&mut tx.again).into_iter().map(|s| layout.dir_page(s)));
+    }
     for no in changed {
         let (space, index) = layout.split(no)?;
         if space < spaces && !is_noted(tx, layout, (space, layout.granule_of(index)), since)? {

@@ -11,10 +11,10 @@
 
 use super::scratch_map::{self, Piece, Place, ScratchMap, ScratchPages};
 use super::{Housekeeping, Pager};
-use crate::cache::page_read::read_image;
+use crate::cache::page_read::read_masked;
 use crate::cache::pool::OldVersion;
 use holdall_core::mutation::{self, Mutation};
-use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result, page};
 use parking_lot::RwLock;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -129,7 +129,7 @@ impl Pager {
     /// [`holdall_core::Error::Io`], [`holdall_core::Error::Corrupt`].
     pub(super) fn old_version(&self, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
         match self.old.find(self, page, lsn) {
-            Ok(at) => Some(read_image(&*self.volume.disk, self.page_size(), (page, at?))),
+            Ok(at) => Some(read_masked(&*self.volume.disk, self.page_size(), (page, at?))),
             Err(e) => Some(Err(e)),
         }
     }
@@ -195,7 +195,11 @@ impl Pager {
             let pages = Pages { pager: self, store: &*store };
             let Some(run) = pages.reserve(left.len() as u64)? else { return Ok(false) };
             let (now, later) = left.split_at((run.len as usize).min(left.len()));
-            let bytes: Vec<u8> = now.iter().flat_map(|v| v.bytes.iter().copied()).collect();
+            let mut bytes: Vec<u8> = now.iter().flat_map(|v| v.bytes.iter().copied()).collect();
+            // A reader elsewhere whose state has an image of the page there must not take it for that.
+            if !mutation::is(Mutation::R38Masked) {
+                bytes.chunks_mut(self.page_size()).for_each(page::mask);
+            }
             if let Err(e) = pages.write(run.start, &bytes) {
                 pages.give_back(run);
                 return if matches!(e, Error::Full(_)) { Ok(false) } else { Err(e) };
