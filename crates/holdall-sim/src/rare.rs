@@ -21,7 +21,7 @@ const OPENINGS: usize = 64;
 const GROWING: u8 = 20;
 
 /// One script of eight ends with a cut and emptying beside a backup, one with old versions in scratch
-/// that meet others there, and each of a bounded store with objects that grow and one that needs
+/// that meet others there. Each of a bounded store ends with objects that grow, and one that needs
 /// what is kept for them.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.rotate_left(37) ^ 0x7261_7265);
