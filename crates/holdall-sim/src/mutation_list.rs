@@ -471,13 +471,13 @@ pub const ALL: &[Entry] = &[
         "60-again",
         "what a backup copied before it went on is copied again where it changed since its mark.",
     ),
+    usually(Mutation::R60Before, "60-before", "a mark names the state before it."),
     entry(
         Mutation::R60Comes,
         "60-comes",
         "a space that comes again with its directory counts as changed.",
         Shows::In("1979..1980"),
     ),
-    usually(Mutation::R60Before, "60-before", "a mark names the state before it."),
     usually(
         Mutation::R60Info,
         "60-info",
