@@ -321,6 +321,48 @@ fn hints_are_for_what_is_read_through_the_cache() {
 }
 
 #[test]
+fn the_device_is_asked_at_once_for_the_pages_of_a_batch() {
+    let answer = Arc::new(Answer::default());
+    let storage = Arc::new(SpyStorage(MemoryStorage::new(), answer.clone()));
+    let store = options(false).create_on(storage.clone()).unwrap();
+    let names: Vec<String> = (0..160).map(|i| format!("name {i:03}")).collect();
+    store.write(|tx| tx.put_many(names.iter().map(|name| (name, [7; 2000])))).unwrap();
+    store.close().unwrap();
+
+    // Sixteen objects, no two of which share a page: one leaf and one handle page lead to sixteen heap pages.
+    let some = || names.iter().step_by(10);
+    let hints = |read: &dyn Fn(&Reader)| {
+        let store = options(false).cache_bytes(1 << 20).open_on(storage.clone()).unwrap();
+        let reader = store.read().unwrap();
+        reader.lookup("none").unwrap();
+        let before = answer.hints.load(Relaxed);
+        read(&reader);
+        let first = answer.hints.load(Relaxed) - before;
+        read(&reader);
+        assert_eq!(answer.hints.load(Relaxed), before + first, "now all is in memory");
+        first
+    };
+    let many = |reader: &Reader| {
+        let all = reader.get_many(some(), |_, got| {
+            assert_eq!(got?.unwrap(), [7; 2000]);
+            Ok(())
+        });
+        all.unwrap();
+    };
+    let located = |reader: &Reader| {
+        let mut found = reader.locate_many(some()).unwrap();
+        found.truncate(16);
+        assert!(found.sizes().all(|size| size == Some(2000)));
+    };
+    let one = |reader: &Reader| {
+        assert_eq!(reader.get(&names[80]).unwrap().unwrap(), [7; 2000]);
+    };
+    // A record may go on in another page.
+    assert!((16..20).contains(&hints(&many)) && (16..20).contains(&hints(&located)));
+    assert_eq!(hints(&one), 0);
+}
+
+#[test]
 fn what_is_not_given_or_wrong_is_read_by_calls() {
     let (store, oid, answer) = spied(true);
     answer.wrong.store(1, Relaxed);

@@ -17,7 +17,7 @@ use crate::names::{Leaf, Names};
 use crate::object::{self, Body, Metadata, ObjectBody, own_in_place, own_record};
 use crate::read::long_read::{read_range, read_range_into, read_up_to};
 use crate::read::state::ReadState;
-use crate::txn::Pinned;
+use crate::txn::{MOST_EXPECTED, Pinned};
 use holdall_core::handle_page::HandlePage;
 use holdall_core::heap_record::divided::join;
 use holdall_core::{Error, NameValue, Oid, PageKind, PageNo, PageRead, Result};
@@ -25,7 +25,7 @@ use std::ops::Range;
 
 /// Most lookups that take their steps together. Each asks for up to eight lines at a time, and
 /// processors wait for some dozens together.
-pub(crate) const GROUP: usize = 16;
+pub(crate) const GROUP: usize = MOST_EXPECTED;
 
 /// The lookup of one key, and how far it has come.
 pub(crate) struct Lookup<'k> {
@@ -160,6 +160,7 @@ pub(crate) fn bodies(
     let links = || later().filter_map(|(.., link)| *link);
     links().for_each(|link| HeapFile::prefetch_slot(pages, link));
     links().for_each(|link| HeapFile::prefetch_records(pages, link.page, [link].into_iter()));
+    pages.expect(later().map(|(_, (_, loc), link)| link.map_or(loc.page, |link| link.page)));
     for (i, found, _) in later() {
         let looked = HeapFile::look_parts(pages, found.1, false, |first, rest| {
             found_parts(first, rest, *found, |body| f(*i, *found, body))
@@ -277,6 +278,10 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
                 }
             }
         }
+        pages.expect(all.iter().filter_map(|lookup| match &lookup.step {
+            LookupStep::Leaf(leaf) => Some(leaf.page()),
+            _ => None,
+        }));
     }
 }
 
@@ -332,6 +337,12 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
         {
             HandleTable::prefetch(pages, page, oid);
         }
+    }
+    if !alone {
+        pages.expect(all.iter().filter_map(|lookup| match lookup.step {
+            LookupStep::Handle(_, page) => Some(page),
+            _ => None,
+        }));
     }
 }
 

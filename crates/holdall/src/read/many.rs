@@ -15,10 +15,11 @@ impl Reader {
     /// returned at once if it is an error, and the keys that follow are not looked up.
     ///
     /// For small objects in memory this is two to three times as fast as single gets: keys
-    /// are looked up 16 at a time, and wait for the processor's memory together. Any number of
-    /// keys, in any order, by name and by OID, is good; the same one may come twice. Cost beside
-    /// that of the gets: a buffer for the objects of 16 keys that lie in records, and one for the
-    /// largest that does not.
+    /// are looked up 16 at a time, and wait for the processor's memory together; if the device has
+    /// to be waited for, it is asked for the pages of all 16 at once. Any number of keys, in any
+    /// order, by name and by OID, is good; the same one may come twice. Cost beside that of the
+    /// gets: a buffer for the objects of 16 keys that lie in records, and one for the largest that
+    /// does not.
     ///
     /// ```
     /// # use holdall::{Error, Store};

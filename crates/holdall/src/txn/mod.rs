@@ -28,7 +28,7 @@ pub use beside::{Beside, has_writer};
 pub use causes::{Cause, Checkpoints};
 pub use housekeeping::Housekeeping;
 pub use imaged::Elsewhere;
-pub use pinned::Pinned;
+pub use pinned::{MOST_EXPECTED, Pinned};
 pub use recovery::{Recovered, Remade, recover, remake, without_log};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::{Cold, PageTx};

@@ -20,6 +20,9 @@ use holdall_core::{Error, PageNo, PageRead, PageRef, Result};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
+/// Most pages that are expected at a time.
+pub const MOST_EXPECTED: usize = 16;
+
 /// Pages of a snapshot for one lookup, or for several that go on side by side.
 pub struct Pinned<'a> {
     snapshot: &'a Snapshot,
@@ -30,6 +33,9 @@ pub struct Pinned<'a> {
     looks: Cell<u32>,
     /// Whether a page may be read from disk.
     waits: bool,
+    /// What will be looked at next, and how many they are.
+    expected: Cell<[PageNo; MOST_EXPECTED]>,
+    expecting: Cell<usize>,
 }
 
 impl Snapshot {
@@ -56,7 +62,8 @@ impl Snapshot {
     fn look<T>(&self, waits: bool, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
         let pin = RefCell::new(Some(Pin::new()));
         let (lookups, looks) = (Cell::new(0), Cell::new(0));
-        let pages = Pinned { snapshot: self, pin, lookups, looks, waits };
+        let (expected, expecting) = (Cell::new([PageNo::NONE; MOST_EXPECTED]), Cell::new(0));
+        let pages = Pinned { snapshot: self, pin, lookups, looks, waits, expected, expecting };
         let result = f(&pages);
         self.seen.pager.looks.add(thread_number(), pages.lookups.get(), pages.looks.get());
         // Looked at after the last read: pages may have gone while it ran.
@@ -72,6 +79,49 @@ impl Pinned<'_> {
         self.lookups.set(self.lookups.get() + lookups as u32);
     }
 
+    /// Says which pages will be looked at next, in place of what was said before: those behind
+    /// [`MOST_EXPECTED`] are passed over. If the device must be waited for, it is asked for all of
+    /// them first, and brings them side by side.
+    #[inline]
+    pub fn expect(&self, pages: impl Iterator<Item = PageNo>) {
+        let (mut expected, mut count) = (self.expected.get(), 0);
+        for (place, page) in expected.iter_mut().zip(pages) {
+            *place = page;
+            count += 1;
+        }
+        self.expected.set(expected);
+        self.expecting.set(count);
+    }
+
+    /// Asks the device for what is expected and not in memory, in the order of places, unless the
+    /// system has `page`, which is about to be read: then it mostly has the others.
+    fn ask_ahead(&self, page: PageNo) {
+        let (mut all, count) = (self.expected.get(), self.expecting.replace(0));
+        let all = &mut all[..count];
+        if all.iter().all(|other| *other == page) || !self.snapshot.images.is_empty() {
+            return;
+        }
+        let (disk, size) = (&self.snapshot.seen.pager.volume.disk, self.page_size() as u64);
+        let ask = |page: PageNo| {
+            // What is wrong with a place shows when it is read.
+            let at = page.0.checked_mul(size);
+            at.is_some_and(|at| disk.read_hint(at, size).unwrap_or(false))
+        };
+        if !ask(page) {
+            return;
+        }
+        all.sort_unstable();
+        let pin = self.pin.borrow();
+        let mut last = page;
+        for other in all.iter().filter(|other| **other != page) {
+            if std::mem::replace(&mut last, *other) != *other
+                && self.in_memory(*other, pin.as_ref()).is_none()
+            {
+                ask(*other);
+            }
+        }
+    }
+
     /// A page that is not in memory. A look around this one, which has bytes under the pin,
     /// keeps it.
     #[cold]
@@ -79,6 +129,7 @@ impl Pinned<'_> {
         if !self.waits {
             return Err(Error::Cancelled);
         }
+        self.ask_ahead(page);
         let ended = self.pin.try_borrow_mut().map(|mut pin| pin.take()).is_ok();
         let read = self.snapshot.page(page, kind);
         if ended {
@@ -179,20 +230,103 @@ mod tests {
     use super::*;
     use crate::txn::{Pager, fixture};
     use holdall_core::Lsn;
-    use holdall_io::MemoryDisk;
+    use holdall_io::{Disk, MemoryDisk};
+    use parking_lot::Mutex;
+    use std::io;
     use std::sync::Arc;
 
     const SIZE: usize = 4096;
 
-    /// A pager over heap pages 1 to 3, none of which is in memory.
-    fn pager() -> Arc<Pager> {
+    /// A disk that notes what it is asked to read soon.
+    #[derive(Debug)]
+    struct Asked {
+        disk: MemoryDisk,
+        pages: Mutex<Vec<u64>>,
+        /// Whether all of it is at hand.
+        at_hand: bool,
+    }
+
+    impl Disk for Asked {
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.disk.read_at(offset, buf)
+        }
+
+        fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
+            assert_eq!((offset % SIZE as u64, len), (0, SIZE as u64));
+            self.pages.lock().push(offset / len);
+            Ok(!self.at_hand)
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            self.disk.write_at(offset, bytes)
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn len(&self) -> io::Result<u64> {
+            self.disk.len()
+        }
+
+        fn grow(&self, len: u64) -> io::Result<()> {
+            self.disk.grow(len)
+        }
+
+        fn truncate(&self, len: u64) -> io::Result<()> {
+            self.disk.truncate(len)
+        }
+
+        fn allocated(&self) -> io::Result<u64> {
+            self.disk.allocated()
+        }
+    }
+
+    /// The pages that the disk is asked for by looks at `looks`, of which all of `expected` are
+    /// expected before the first.
+    fn asked(at_hand: bool, expected: &[u64], looks: &[u64]) -> Vec<u64> {
+        let (disk, pages) = (MemoryDisk::from_bytes(heap_pages()), Mutex::default());
+        let disk = Arc::new(Asked { disk, pages, at_hand });
+        let snapshot = Arc::new(fixture::pager(disk.clone(), SIZE)).snapshot();
+        let seen = snapshot.pinned(|pages| {
+            pages.expect(expected.iter().map(|no| PageNo(*no)));
+            looks.iter().try_for_each(|no| {
+                pages.with_page(PageNo(*no), PageKind::Heap, |bytes| {
+                    assert_eq!(page::address(bytes), PageNo(*no));
+                    Ok(())
+                })
+            })
+        });
+        seen.unwrap();
+        let pages = disk.pages.lock();
+        pages.clone()
+    }
+
+    #[test]
+    fn the_first_page_that_is_waited_for_has_the_others_asked_for_once() {
+        let none = [0_u64; 0];
+        assert_eq!(asked(false, &[3, 1, 2, 3, 1], &[3, 1, 2]), [3, 1, 2], "in order of places");
+        assert_eq!(asked(false, &[2, 2], &[2, 1]), none, "one page alone is read at once");
+        assert_eq!(asked(false, &[], &[1, 2]), none);
+        assert_eq!(asked(true, &[1, 2, 3], &[1, 2, 3]), [1], "the system has it");
+        assert_eq!(asked(false, &[u64::MAX, 1], &[1]), [1], "no place, no question");
+        let many: Vec<u64> = (1..100).map(|no| 1 + no % 7).collect();
+        assert_eq!(asked(false, &many, &[2, 1]), [2, 1, 3, 4, 5, 6, 7], "the first sixteen");
+    }
+
+    fn heap_pages() -> Vec<u8> {
         let mut bytes = vec![0; 8 * SIZE];
         for no in 1..4 {
             let page = &mut bytes[no * SIZE..][..SIZE];
             page::format(page, PageKind::Heap, PageNo(no as u64), 1);
             page::seal(page, Lsn(0));
         }
-        let disk = Arc::new(MemoryDisk::from_bytes(bytes));
+        bytes
+    }
+
+    /// A pager over heap pages 1 to 3, none of which is in memory.
+    fn pager() -> Arc<Pager> {
+        let disk = Arc::new(MemoryDisk::from_bytes(heap_pages()));
         Arc::new(fixture::pager(disk, SIZE))
     }
 
