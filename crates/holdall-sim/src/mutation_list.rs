@@ -50,7 +50,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R02Both,
         "02-both",
         "recovery leaves epoch and LSN as they are.",
-        Shows::In("2000..2005"),
+        Shows::In("2..3"),
     ),
     usually(Mutation::R02Epoch, "02-epoch", "recovery raises the epoch."),
     entry(
