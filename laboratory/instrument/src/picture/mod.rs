@@ -24,6 +24,9 @@ pub use table::escape;
 
 use serde::{Deserialize, Serialize};
 
+/// What the legend calls numbers of the paper, before the series that they belong to.
+pub const PAPER: &str = "paper";
+
 /// How an axis is scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scale {
@@ -56,7 +59,7 @@ pub struct Axis {
 pub struct Series {
     /// What the legend says.
     pub name: String,
-    /// Numbers from elsewhere, beside ours: hollow marks without a line.
+    /// Numbers from elsewhere, beside ours: hollow marks with a dot, without a line.
     #[serde(default)]
     pub reference: bool,
     /// Points in order of x. One that is not finite is left out of the drawing, which breaks
@@ -99,6 +102,23 @@ pub struct Panel {
     pub y: Axis,
     /// What is drawn.
     pub series: Vec<Series>,
+}
+
+impl Panel {
+    /// With a caption: what to see in the drawing.
+    #[must_use]
+    pub fn caption(self, caption: impl Into<String>) -> Self {
+        Self { caption: caption.into(), ..self }
+    }
+
+    /// Which of the panel's series the numbers from elsewhere at `index` belong to: the one of
+    /// ours that bears their name without `paper: `. Itself, if there is none.
+    pub(crate) fn own_of(&self, index: usize) -> usize {
+        let name = self.series.get(index).map_or("", |s| s.name.as_str());
+        let own = name.strip_prefix(PAPER).and_then(|rest| rest.strip_prefix(": "));
+        let found = self.series.iter().position(|s| !s.reference && Some(s.name.as_str()) == own);
+        found.unwrap_or(index)
+    }
 }
 
 /// Numbers without a drawing.
