@@ -112,12 +112,16 @@ impl Panel {
     }
 
     /// Which of the panel's series the numbers from elsewhere at `index` belong to: the one of
-    /// ours that bears their name without `paper: `. Itself, if there is none.
+    /// ours that bears their name without `paper: `, up to a comma if need be. Itself, if there
+    /// is none.
     pub(crate) fn own_of(&self, index: usize) -> usize {
         let name = self.series.get(index).map_or("", |s| s.name.as_str());
-        let own = name.strip_prefix(PAPER).and_then(|rest| rest.strip_prefix(": "));
-        let found = self.series.iter().position(|s| !s.reference && Some(s.name.as_str()) == own);
-        found.unwrap_or(index)
+        let Some(own) = name.strip_prefix(PAPER).and_then(|rest| rest.strip_prefix(": ")) else {
+            return index;
+        };
+        let named = |name: &str| self.series.iter().position(|s| !s.reference && s.name == name);
+        let before = own.split_once(", ").map_or(own, |(name, _)| name);
+        named(own).or_else(|| named(before)).unwrap_or(index)
     }
 }
 
