@@ -58,7 +58,8 @@ table{font-size:7.5pt}
 th,td{padding:.1rem .3rem}
 th{white-space:normal}
 .plot svg{min-width:0;max-width:17cm}
-figure,.claims tr{break-inside:avoid}
+.plot,tr{break-inside:avoid}
+.small,.claims .why{font-size:7.5pt}
 h2,h3{break-after:avoid}
 details:not([open],.long)::details-content{content-visibility:visible;block-size:auto}
 summary{color:inherit}
