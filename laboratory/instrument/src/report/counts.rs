@@ -95,7 +95,7 @@ pub(super) fn failing(library: &Library, records: &[Record], from: Option<&Paper
         };
         let _ = writeln!(
             out,
-            "<li><a href=\"#{}\">{}</a>: {} <span class=\"fails\">{}</span> instead of {} \
+            "<li><a href=\"#{}\">{}</a>: {}: <span class=\"fails\">{}</span> instead of {} \
              <span class=\"soft\">(allowed: {})</span>. {}</li>",
             claim_anchor(record, at),
             escape(&claim.id),
