@@ -18,6 +18,7 @@ pub fn holds(
     Claim {
         id: id.to_owned(),
         text: text.to_owned(),
+        section: String::new(),
         paper: paper.to_owned(),
         ours: ours.into(),
         ratio: None,
@@ -76,6 +77,12 @@ impl Claim {
     #[must_use]
     pub fn ratio(self, ratio: f64) -> Self {
         Self { ratio: Some(ratio), ..self }
+    }
+
+    /// With the section of the paper that says it.
+    #[must_use]
+    pub fn section(self, section: &str) -> Self {
+        Self { section: section.to_owned(), ..self }
     }
 
     /// What looking into a failure found; kept only if the claim fails.

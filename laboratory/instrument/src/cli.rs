@@ -56,6 +56,9 @@ enum Command {
     All {
         #[command(flatten)]
         options: Options,
+        /// Keep the claims in DIR/<date>-<commit>-lab/claims.json once every figure is there.
+        #[arg(long, value_name = "DIR")]
+        into: Option<PathBuf>,
     },
 }
 
@@ -104,6 +107,7 @@ impl Options {
             json: self.json,
             force: self.force,
             jobs: usize::from(self.jobs),
+            into: None,
         }
     }
 }
@@ -143,8 +147,9 @@ pub fn run(
             let chosen = all(experiments).filter(|e| own(e.id())).collect();
             perform(library, experiments, chosen, options.wish(), out, err)
         }
-        Command::All { options } => {
-            perform(library, experiments, all(experiments).collect(), options.wish(), out, err)
+        Command::All { options, into } => {
+            let wish = Wish { into, ..options.wish() };
+            perform(library, experiments, all(experiments).collect(), wish, out, err)
         }
     };
     match ended {

@@ -1,6 +1,7 @@
 //! Panels, axes, series and tables, made with few words. Owns nothing.
 
-use crate::picture::{Axis, Kind, Panel, Scale, Series, Table};
+use crate::picture::number::NO_VALUE;
+use crate::picture::{Axis, Kind, PAPER, Panel, Scale, Series, Table};
 
 /// An even axis that starts where its points do.
 #[must_use]
@@ -49,9 +50,16 @@ pub fn series(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
     Series { name: name.into(), points, reference: false }
 }
 
-/// The paper's own numbers, read from its text or tables: marks without a line.
+/// The paper's own numbers, read from its text or tables, beside the series `of` ours: marks
+/// without a line, in the shape of that series. The legend calls them `paper: of`, or `paper` if
+/// `of` is empty because they stand beside all series.
 #[must_use]
-pub fn paper_points(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+pub fn paper_points(of: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+    let name = match of.into() {
+        of if of.is_empty() => PAPER.to_owned(),
+        of if of.starts_with(PAPER) => of,
+        of => format!("{PAPER}: {of}"),
+    };
     Series { reference: true, ..series(name, points) }
 }
 
@@ -62,10 +70,11 @@ pub fn table(id: &str, title: &str, head: &[&str], rows: Vec<Vec<String>>) -> Ta
     Table { id: id.to_owned(), title: title.to_owned(), head, rows }
 }
 
-/// A number with three figures or so.
+/// A number with three figures or so; [`NO_VALUE`] if it is none.
 #[must_use]
 pub fn number(n: f64) -> String {
     match n.abs() {
+        a if !a.is_finite() => NO_VALUE.to_owned(),
         a if a >= 1000.0 || a == 0.0 || (a - a.round()).abs() < 1e-9 => format!("{n:.0}"),
         a if a >= 100.0 => format!("{n:.1}"),
         a if a >= 1.0 => format!("{n:.2}"),
@@ -77,5 +86,5 @@ pub fn number(n: f64) -> String {
 /// A share as percent: 0.1234 is `12.3 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    if share.is_finite() { format!("{:.1} %", share * 100.0) } else { NO_VALUE.to_owned() }
 }

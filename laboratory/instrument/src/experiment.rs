@@ -34,6 +34,9 @@ pub struct Claim {
     pub id: String,
     /// What the paper says, in our words.
     pub text: String,
+    /// Where the paper says it: `§4.2`. Empty for a claim of ours.
+    #[serde(default)]
+    pub section: String,
     /// The paper's figure, or nothing if it has none.
     pub paper: String,
     /// Our figure.

@@ -75,7 +75,7 @@ impl Folder {
             serde_json::from_slice(&std::fs::read(&run)?)
                 .with_context(|| format!("reading {}", run.display()))?
         } else {
-            let (date, commit) = (date(SystemTime::now()), commit());
+            let (date, commit) = (today(), commit());
             let begun = Begun { name: free(&into, &name(&date, &commit)), date, commit };
             replace(&run, &serde_json::to_vec(&begun)?)?;
             begun
@@ -131,6 +131,23 @@ fn name(date: &str, commit: &str) -> String {
     format!("{date}-{commit}")
 }
 
+/// Below `into`, a new folder for a run of `what` that began on a day, of a commit.
+///
+/// # Errors
+/// Those of the file system.
+pub fn make(into: &Path, date: &str, commit: &str, what: &str) -> Result<PathBuf> {
+    std::fs::create_dir_all(into).with_context(|| format!("making {}", into.display()))?;
+    let path = into.join(free(into, &format!("{}-{what}", name(date, commit))));
+    std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
+    Ok(path)
+}
+
+/// The day of today, UTC.
+#[must_use]
+pub fn today() -> String {
+    date(SystemTime::now())
+}
+
 /// `name`, or with a number behind it if another run has that name.
 fn free(into: &Path, name: &str) -> String {
     let numbered = (2..).map(|n: u32| format!("{name}-{n}"));
@@ -162,7 +179,8 @@ fn date(time: SystemTime) -> String {
 
 /// The commit of the current directory, with `-dirty` if files of it are changed; "unknown"
 /// if there is no git. Files that git does not track are no change: results are such files.
-fn commit() -> String {
+#[must_use]
+pub fn commit() -> String {
     let git = |args: &[&str]| {
         let out = Command::new("git").args(args).output().ok()?;
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())

@@ -13,6 +13,7 @@ pub mod experiment;
 pub mod files;
 pub mod folder;
 pub mod gate;
+pub mod names;
 pub mod paper;
 pub mod parts;
 mod perform;

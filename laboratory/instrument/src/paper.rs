@@ -13,6 +13,8 @@ pub struct Paper {
     pub letter: char,
     /// First author and year.
     pub citation: &'static str,
+    /// Authors, title, venue and year, as a bibliography has them.
+    pub reference: &'static str,
     /// What it is about, in a few words.
     pub about: &'static str,
     /// What it asked, and how it went about it.
@@ -30,6 +32,9 @@ pub struct Library {
     pub papers: &'static [&'static Paper],
     /// What they say together: each sentence with the numbers of the claims it rests on.
     pub together: &'static [(&'static str, &'static [&'static str])],
+    /// What is to be seen in a plot, by the names of its experiment and its panel; for plots
+    /// without a caption of their own.
+    pub caption: fn(&str, &str) -> Option<String>,
 }
 
 impl Library {

@@ -11,7 +11,7 @@ use crate::experiment::Experiment;
 use crate::paper::Library;
 use crate::price::DiskPrice;
 use crate::report::claims::{self, Count, same, source, source_name, whole};
-use crate::report::{self, Parameters, record, terminal};
+use crate::report::{self, Origin, Parameters, Record, record, terminal};
 use crate::run::{self, Plan, Status};
 
 /// Something failed.
@@ -28,6 +28,8 @@ pub(crate) struct Wish {
     pub(crate) force: bool,
     /// Experiments at once.
     pub(crate) jobs: usize,
+    /// Below which folder the claims are kept.
+    pub(crate) into: Option<PathBuf>,
 }
 
 /// Runs `chosen` of `experiments`, reports how each ended and what came out; gives the exit code.
@@ -51,6 +53,7 @@ pub(crate) fn perform(
             Some(price) => DiskPrice::given(price, "given, not measured"),
             None => DiskPrice::of(&wish.dir),
         },
+        origin: Origin::now(&wish.dir),
         parameters: wish.parameters,
         dir: wish.dir,
         force: wish.force,
@@ -87,11 +90,21 @@ pub(crate) fn perform(
         writeln!(out, "report: {}", report.display())?;
     }
     let failed: Vec<&str> = ended.iter().filter(|e| e.1.record().is_none()).map(|e| e.0).collect();
-    if failed.is_empty() {
-        return Ok(0);
+    if !failed.is_empty() {
+        complain(err, &format!("not finished: {}", failed.join(", ")));
+        return Ok(FAILED);
     }
-    complain(err, &format!("not finished: {}", failed.join(", ")));
-    Ok(FAILED)
+    let Some(into) = wish.into else { return Ok(0) };
+    let records: Vec<Record> = statuses.iter().filter_map(Status::record).cloned().collect();
+    match report::publish(library, &records, &into) {
+        Ok(folder) if !wish.json => writeln!(out, "claims: {}", folder.display())?,
+        Ok(_) => {}
+        Err(error) => {
+            complain(err, &format!("{error:#}"));
+            return Ok(FAILED);
+        }
+    }
+    Ok(0)
 }
 
 /// All of them, borrowed.

@@ -6,7 +6,7 @@
 
 use std::io::{IsTerminal, stderr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -16,11 +16,13 @@ use anyhow::{Result, anyhow};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::claim::finish;
-use crate::experiment::{Experiment, Settings};
+use crate::contest::redact;
+use crate::experiment::{Experiment, Outcome, Settings};
 use crate::paper::Library;
 use crate::parts::PartFiles;
+use crate::picture::number::NO_VALUE;
 use crate::price::DiskPrice;
-use crate::report::{self, Parameters, Record};
+use crate::report::{self, Origin, Parameters, Record};
 
 /// What to run, and how.
 pub struct Plan<'e> {
@@ -34,6 +36,8 @@ pub struct Plan<'e> {
     pub parameters: Parameters,
     /// The disk of today.
     pub price: DiskPrice,
+    /// When, where and of what it is run.
+    pub origin: Origin,
     /// Where everything is written; must exist.
     pub dir: PathBuf,
     /// Run again what is there already.
@@ -173,11 +177,41 @@ fn fresh(plan: &Plan<'_>, experiment: &dyn Experiment, bars: &MultiProgress) -> 
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(anyhow!("an internal error: {}", text.unwrap_or("unknown")))
     })?;
-    let outcome = finish(outcome, quick);
+    let mut outcome = presentable(finish(outcome, quick), &plan.dir);
+    for panel in outcome.panels.iter_mut().filter(|panel| panel.caption.is_empty()) {
+        panel.caption = (plan.library.caption)(experiment.id(), &panel.id).unwrap_or_default();
+    }
     let paper = plan.library.of(experiment.id()).map_or("", |p| p.name);
-    let record = Record::new(experiment, paper, plan.parameters_of(experiment), seconds, outcome);
+    let parameters = plan.parameters_of(experiment);
+    let record = Record::new(experiment, paper, parameters, plan.origin.clone(), seconds, outcome);
     record.write(&plan.dir)?;
     Ok(record)
+}
+
+/// What was found, without the machine's paths, since results are published, and without the
+/// signs of numbers that are none.
+fn presentable(mut outcome: Outcome, dir: &Path) -> Outcome {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let clean = |text: &mut String| *text = valued(&redact::paths(text, &dir));
+    for claim in &mut outcome.claims {
+        clean(&mut claim.ours);
+        clean(&mut claim.explanation);
+    }
+    outcome.notes.iter_mut().for_each(clean);
+    outcome.tables.iter_mut().flat_map(|t| t.rows.iter_mut().flatten()).for_each(clean);
+    outcome
+}
+
+/// `text` with [`NO_VALUE`] for each number that is infinite or none.
+fn valued(text: &str) -> String {
+    let word = |word: &str| {
+        let plain = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
+        match plain {
+            "inf" | "NaN" => word.trim_start_matches(['-', '+']).replace(plain, NO_VALUE),
+            _ => word.to_owned(),
+        }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn progress_bar(id: &str) -> ProgressBar {
@@ -188,4 +222,18 @@ fn progress_bar(id: &str) -> ProgressBar {
     bar.set_message(id.to_string());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::valued;
+
+    #[test]
+    fn numbers_that_are_none_are_not_shown_as_such() {
+        assert_eq!(valued("inf"), "no value");
+        assert_eq!(
+            valued("A -inf, B (NaN)  %; information"),
+            "A no value, B (no value)  %; information"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! Properties of drawings, whatever they look like.
 
+use holdall_instrument::draw::paper_points;
 use holdall_instrument::picture::{Axis, Kind, Panel, Scale, Series, Table};
 
 fn axis(scale: Scale) -> Axis {
@@ -66,6 +67,27 @@ fn every_bar_is_drawn() {
     assert_eq!(p.svg().matches("<rect").count(), 1 + 2 + 12);
 }
 
+/// The paper's marks are hollow with a dot: three shapes each, in ink, the ground and ink.
+#[test]
+fn numbers_of_the_paper_are_marks_of_their_own() {
+    let points = [(1.0, 10.0), (2.0, 20.0)];
+    let ours = || vec![series("LH", &points), series("BT", &points)];
+    let marks = |svg: &str| svg.matches("r=\"1.6\" fill=\"#24292F\"").count();
+    for (kind, curves_of_ours) in [(Kind::Lines, 4), (Kind::Bars, 0)] {
+        let plain = panel(kind, ours()).svg();
+        let mut p = panel(kind, ours());
+        p.series.push(paper_points("BT", vec![(1.0, 12.0), (2.0, 18.0)]));
+        let svg = p.svg();
+        assert!(svg.contains(">paper: BT</text>"), "{kind:?}");
+        assert_eq!((marks(&plain), marks(&svg)), (0, 3), "two points and the legend's, {kind:?}");
+        assert_eq!(curves(&svg).len(), curves_of_ours, "{kind:?}");
+        let bars = |svg: &str| svg.lines().filter(|l| l.starts_with("<rect")).count();
+        assert_eq!(bars(&svg), bars(&plain), "the paper has no bars");
+    }
+    let name = |of: &str| paper_points(of, Vec::new()).name;
+    assert_eq!([name(""), name("BT"), name("paper: BT")], ["paper", "paper: BT", "paper: BT"]);
+}
+
 #[test]
 fn text_is_escaped_and_well_formed() {
     let mut p = panel(Kind::Lines, vec![series("<script>&\u{1}", &[(1.0, 1.0), (2.0, 3.0)])]);
@@ -104,6 +126,28 @@ fn points_outside_of_the_axes_are_counted() {
         heights.clone().count() > 2 && heights.clone().all(|y| y > 0.0),
         "lines end at the edge"
     );
+}
+
+/// A linear axis without zero has two strokes across it and a remark; a logarithmic one is named.
+#[test]
+fn axes_without_zero_are_marked() {
+    let of = |points: &[(f64, f64)], scale| {
+        let mut p = panel(Kind::Lines, vec![series("a", points)]);
+        p.y.scale = scale;
+        p.svg()
+    };
+    let strokes = |svg: &str| svg.matches("stroke-width=\"1.5\"").count();
+    let from_zero = of(&[(0.0, 0.0), (9.0, 50.0)], Scale::Linear);
+    assert_eq!((strokes(&from_zero), from_zero.contains("Axes:")), (0, false));
+    let upwards = of(&[(0.0, 96.1), (9.0, 98.9)], Scale::Linear);
+    assert_eq!(strokes(&upwards), 2);
+    assert!(upwards.contains("Axes: upwards from 96, not from 0."));
+    let both = of(&[(900.0, 96.1), (950.0, 98.9)], Scale::Linear);
+    assert_eq!(strokes(&both), 4);
+    assert!(both.contains("Axes: across from 899, not from 0; upwards from 96, not from 0."));
+    let log = of(&[(0.0, 1.0), (9.0, 1e6)], Scale::Log10);
+    assert_eq!(strokes(&log), 0);
+    assert!(log.contains("Axes: upwards logarithmic."));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //!
 //! Owns: [`LIBRARY`]. A new paper is a module with a static of its own and one row here.
 
+use holdall_instrument::names::{Captions, caption};
 use holdall_instrument::paper::Library;
+use std::sync::LazyLock;
 
 use crate::{aging, allocation, free_space, large, oid_map};
 
@@ -16,7 +18,12 @@ pub static LIBRARY: Library = Library {
         &aging::PAPER,
     ],
     together: &TOGETHER,
+    caption: |experiment, panel| caption(CAPTIONS.as_ref().ok()?, experiment, panel),
 };
+
+/// What is to be seen in each plot.
+static CAPTIONS: LazyLock<Result<Captions, toml::de::Error>> =
+    LazyLock::new(|| toml::from_str(include_str!("../captions.toml")));
 
 /// Sentences, each with the numbers of the claims it rests on.
 const TOGETHER: [(&str, &[&str]); 10] = [
@@ -96,6 +103,19 @@ mod tests {
                 assert!(a.letter != b.letter && a.name != b.name, "{} {}", a.name, b.name);
             }
         }
+    }
+
+    #[test]
+    fn every_caption_is_of_an_experiment() {
+        let experiments = LIBRARY.experiments();
+        for (id, panels) in CAPTIONS.as_ref().unwrap() {
+            assert!(experiments.iter().any(|e| e.id() == id), "{id} is no experiment");
+            for (panel, text) in panels {
+                assert!(text.ends_with('.'), "{id}, {panel}: no sentence");
+                assert!((LIBRARY.caption)(id, &panel.replace(['{', '}'], "")).is_some(), "{panel}");
+            }
+        }
+        assert_eq!((LIBRARY.caption)("none", "none"), None);
     }
 
     #[test]

@@ -125,7 +125,43 @@ fn quick_all() {
             assert!(!fails || !part("explanation").is_empty(), "unexplained: {claim:#}");
         }
     }
+    reads_well(dir.path());
     resumes(dir.path(), &all);
+}
+
+/// Every plot has a caption and only points with values; no text shows a number that is none, or
+/// a value as the language prints it for its writers.
+fn reads_well(dir: &Path) {
+    for id in listed() {
+        let text = fs::read_to_string(dir.join(&id).join("outcome.json")).unwrap();
+        let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for panel in record["outcome"]["panels"].as_array().unwrap() {
+            let caption = panel["caption"].as_str().unwrap();
+            assert!(!caption.is_empty(), "{id}, {}: a plot without a caption", panel["id"]);
+            let points = panel["series"].as_array().unwrap().iter();
+            let bad = points.flat_map(|s| s["points"].as_array().unwrap());
+            let bad = bad.filter(|p| p[0].is_null() || p[1].is_null()).count();
+            assert_eq!(bad, 0, "{id}, {}: points without a value", panel["id"]);
+        }
+        let dumped = ["NaN", "inf ", "Some(", "None,", "Ok(", " { ", ": [", "\\\""];
+        for part in ["claims", "notes", "tables"] {
+            let texts = strings(&record["outcome"][part]);
+            for text in texts {
+                let found = dumped.iter().find(|sign| format!("{text} ").contains(**sign));
+                assert_eq!(found, None, "{id}, {part}: {text}");
+            }
+        }
+    }
+}
+
+/// All texts in a value.
+fn strings(value: &serde_json::Value) -> Vec<&str> {
+    match value {
+        serde_json::Value::String(text) => vec![text],
+        serde_json::Value::Array(all) => all.iter().flat_map(strings).collect(),
+        serde_json::Value::Object(all) => all.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// A second run runs nothing and leaves the records untouched.

@@ -2,7 +2,7 @@
 //!
 //! Owns: the markers. `<!-- figures` begins one, each item is a line of its own or stands between
 //! semicolons, `-->` ends the marker, and `<!-- end -->` the table. An item is
-//! `WORKLOAD`, `WORKLOAD/ROW`, or these with ` = LABEL` behind.
+//! `WORKLOAD`, `WORKLOAD/ROW`, or these with ` = LABEL` behind; `lab` stands for a workload, too.
 
 use anyhow::{Context as _, Result, ensure};
 

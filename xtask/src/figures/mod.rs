@@ -1,11 +1,12 @@
-//! Tables of figures in documents, written from the kept runs of the workloads.
+//! Tables of figures in documents, written from the kept runs of the workloads and of the lab.
 //!
 //! Owns: which documents have such tables, `cargo xtask figures`, which writes them, and the
 //! check that text and runs agree. A table stands between `<!-- figures` and `<!-- end -->`; the first
 //! comment names its rows ([`block`]), `bench-results/*/results.json` has the figures
-//! ([`run`]). Nobody writes such a table by hand, so none can be older than its run says.
+//! ([`run`]), and `claims.json` the claims of the papers ([`lab`]). Nobody writes such a table by hand, so none can be older than its run says.
 
 pub mod block;
+mod lab;
 mod outside;
 mod run;
 mod table;
@@ -17,6 +18,18 @@ use std::path::Path;
 
 /// Where kept runs are.
 const RUNS: &str = "bench-results";
+
+/// All that documents take their tables from.
+struct Kept {
+    runs: Vec<Run>,
+    lab: Option<lab::Run>,
+}
+
+impl Kept {
+    fn read(folder: &Path) -> Result<Self> {
+        Ok(Self { runs: run::all(folder)?, lab: lab::newest(folder)? })
+    }
+}
 
 /// Documents that show figures: files, and folders with a slash.
 const DOCUMENTS: [&str; 6] = [
@@ -38,11 +51,11 @@ fn has_figures(path: &str) -> bool {
 /// # Errors
 /// Runs that cannot be read.
 pub fn problems(root: &Path, documents: &[File]) -> Result<Vec<String>> {
-    let runs = run::all(&root.join(RUNS))?;
+    let kept = Kept::read(&root.join(RUNS))?;
     let mut out = Vec::new();
     for document in documents {
         let File { path, text } = document;
-        match written(text, &runs) {
+        match written(text, &kept) {
             Ok(right) if right != *text => {
                 let same = right.lines().zip(text.lines()).take_while(|(a, b)| a == b).count();
                 out.push(format!(
@@ -65,10 +78,10 @@ pub fn problems(root: &Path, documents: &[File]) -> Result<Vec<String>> {
 /// Files that cannot be read or written; a table that no run has the rows of. No document is
 /// changed then.
 pub fn write(root: &Path, documents: &[File]) -> Result<Vec<String>> {
-    let runs = run::all(&root.join(RUNS))?;
+    let kept = Kept::read(&root.join(RUNS))?;
     let mut changed = Vec::new();
     for File { path, text } in documents {
-        let right = written(text, &runs).with_context(|| path.clone())?;
+        let right = written(text, &kept).with_context(|| path.clone())?;
         if right != *text {
             changed.push((path, right));
         }
@@ -85,13 +98,17 @@ pub fn write(root: &Path, documents: &[File]) -> Result<Vec<String>> {
 }
 
 /// A document's text with the tables that its markers ask for.
-fn written(text: &str, runs: &[Run]) -> Result<String> {
+fn written(text: &str, kept: &Kept) -> Result<String> {
     let mut out = String::with_capacity(text.len());
     for piece in block::pieces(text)? {
         match piece {
             block::Piece::Text(text) => out.push_str(text),
             block::Piece::Block { marker, items, line } => {
-                let table = table::of(&items, runs);
+                let table = if lab::is_asked(&items) {
+                    lab::of(&items, kept.lab.as_ref())
+                } else {
+                    table::of(&items, &kept.runs)
+                };
                 let table = table.with_context(|| format!("figures in line {line}"))?;
                 out.push_str(&format!("{marker}\n{table}{}\n", block::END));
             }

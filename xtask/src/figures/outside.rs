@@ -7,7 +7,7 @@ use super::block::{Piece, pieces};
 use crate::source::File;
 
 /// Documents whose tables of figures are of runs that kept no `results.json`. Those of the lab
-/// are of its own records.
+/// are of its own records, of which only the claims are kept.
 const LEFT: [(&str, usize); 3] =
     [("docs/lab/aging.md", 1), ("docs/lab/free-space.md", 1), ("docs/lab/oid-mapping.md", 1)];
 

@@ -1,9 +1,9 @@
-//! Of the small run in `testdata/figures`.
+//! Of the small runs in `testdata/figures`.
 
 use super::*;
 
-fn runs() -> Vec<Run> {
-    run::all(&crate::root().unwrap().join("testdata/figures")).unwrap()
+fn kept() -> Kept {
+    Kept::read(&crate::root().unwrap().join("testdata/figures")).unwrap()
 }
 
 const MARKED: &str =
@@ -11,7 +11,7 @@ const MARKED: &str =
 
 #[test]
 fn tables_name_their_run_and_are_written_once() {
-    let text = written(MARKED, &runs()).unwrap();
+    let text = written(MARKED, &kept()).unwrap();
     let right = "# A\n\n<!-- figures\nw4/replace = replace web objects\nw8\n-->\n\n\
         Commit 1a2b3c4 of 2026-11-24, 3 rounds, on 2 cores, a virtual disk. † Other work disturbed \
         the machine.\n\n\
@@ -22,14 +22,14 @@ fn tables_name_their_run_and_are_written_once() {
         | W8 open after a kill, ms † | 50 / – | LMDB 0.4 | 0.008 / – |  |\n\n\
         <!-- end -->\n\nB\n";
     assert_eq!(text, right);
-    assert_eq!(written(&text, &runs()).unwrap(), text);
+    assert_eq!(written(&text, &kept()).unwrap(), text);
 }
 
 #[test]
 fn what_no_run_has_is_refused() {
     for rows in ["w5", "w4/load", "w4/replaced"] {
         let text = format!("<!-- figures: {rows} -->\n<!-- end -->\n");
-        let error = format!("{:#}", written(&text, &runs()).unwrap_err());
+        let error = format!("{:#}", written(&text, &kept()).unwrap_err());
         assert!(error.contains(&format!("no kept run has {rows}")), "{error}");
     }
 }
@@ -38,13 +38,49 @@ fn what_no_run_has_is_refused() {
 /// newer; the older run has another value.
 #[test]
 fn the_newest_run_that_counts_is_taken() {
-    let runs = runs();
-    let commits: Vec<_> = runs.iter().map(|r| r.commit.as_deref().unwrap()).collect();
+    let kept = kept();
+    let commits: Vec<_> = kept.runs.iter().map(|r| r.commit.as_deref().unwrap()).collect();
     assert_eq!(commits, ["1a2b3c4", "0f0f0f0"]);
     // Only the older one has w2.
-    let text = written("<!-- figures: w4/replace; w2 -->\n<!-- end -->\n", &runs).unwrap();
+    let text = written("<!-- figures: w4/replace; w2 -->\n<!-- end -->\n", &kept).unwrap();
     assert!(text.contains("Commit 1a2b3c4 of 2026-11-24"), "{text}");
     assert!(text.contains("Commit 0f0f0f0 of 2026-11-20, 1 round, on another machine."), "{text}");
+}
+
+#[test]
+fn claims_of_the_lab_are_counted_and_listed() {
+    let counts = written("<!-- figures: lab -->\n<!-- end -->\n", &kept()).unwrap();
+    let right = "<!-- figures: lab -->\n\nCommit 2b2b2b2 of 2026-11-25, seed 1, on 2 cores.\n\n\
+        | claims of | rows | judged | hold | by assumption | fail | notes | hold, of those judged |\n\
+        |---|---|---|---|---|---|---|---|\n\
+        | Biliris 1992 | 3 | 2 | 1 | 0 | 1 | 1 | 50 % |\n\
+        | Eickler 1995 | 1 | 1 | 0 | 1 | 0 | 0 | 0 % |\n\
+        | ours, beside them | 1 | 0 | 0 | 0 | 0 | 1 |  |\n\n\
+        <!-- end -->\n";
+    assert_eq!(counts, right);
+    assert_eq!(written(&counts, &kept()).unwrap(), counts);
+
+    let rows = written("<!-- figures: lab/B13; lab/eickler -->\n<!-- end -->\n", &kept()).unwrap();
+    for line in [
+        "| B13 100 | §4.4 | reads of 100 bytes | 37 ms | 37 ms | 5 % | holds |\n",
+        "| B13 10240 | §4.4 | reads of a\\|b | 54 ms | 60 ms | 5 % | **fails** |\n",
+        "| E3 | figure 7 | scans | 0.2 | 0.3 | 10 % | holds by assumption |\n",
+        "\n- **B13 10240** fails: 1 access more\n- **E3** holds by assumption: Assumed: warm\n",
+    ] {
+        assert!(rows.contains(line), "{line} in {rows}");
+    }
+    assert!(!rows.contains("B15"), "{rows}");
+}
+
+#[test]
+fn markers_of_the_lab_that_are_wrong_are_refused() {
+    for rows in ["lab/B1", "lab/none", "lab; lab/B13", "lab/B13; w2"] {
+        let text = format!("<!-- figures: {rows} -->\n<!-- end -->\n");
+        assert!(written(&text, &kept()).is_err(), "{rows}");
+    }
+    let none = Kept { runs: Vec::new(), lab: None };
+    let text = written("<!-- figures: lab -->\n<!-- end -->\n", &none).unwrap();
+    assert!(text.contains("\nNo run of full size is kept yet.\n"), "{text}");
 }
 
 /// A tree with one document and the runs of testdata.
@@ -55,7 +91,10 @@ fn tree(text: &str) -> (tempfile::TempDir, Vec<File>) {
         let entry = entry.unwrap();
         let to = dir.path().join(RUNS).join(entry.file_name());
         std::fs::create_dir_all(&to).unwrap();
-        std::fs::copy(entry.path().join("results.json"), to.join("results.json")).unwrap();
+        for file in std::fs::read_dir(entry.path()).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
     }
     std::fs::create_dir(dir.path().join("docs")).unwrap();
     std::fs::write(dir.path().join("docs/index.md"), text).unwrap();
@@ -69,7 +108,7 @@ fn documents_that_differ_from_the_run_are_found_and_written() {
     assert!(found.len() == 1 && found[0].starts_with("docs/index.md:7:"), "{found:?}");
     assert_eq!(write(dir.path(), &documents).unwrap(), ["docs/index.md"]);
     let text = std::fs::read_to_string(dir.path().join("docs/index.md")).unwrap();
-    assert_eq!(text, written(MARKED, &runs()).unwrap());
+    assert_eq!(text, written(MARKED, &kept()).unwrap());
     let right = vec![File { path: "docs/index.md".into(), text: text.clone() }];
     assert!(problems(dir.path(), &right).unwrap().is_empty());
     assert!(write(dir.path(), &right).unwrap().is_empty());

@@ -17,7 +17,7 @@ mod latency;
 mod markdown;
 mod one;
 mod probe;
-mod redact;
+pub(crate) mod redact;
 mod rounds;
 
 pub use drawings::draw;

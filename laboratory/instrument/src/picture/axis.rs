@@ -89,6 +89,23 @@ impl Mapped {
         }
     }
 
+    /// How the axis differs from one with even steps from zero, for a remark; `None` if it does
+    /// not, or if it only names its values.
+    pub(crate) fn oddity(&self) -> Option<String> {
+        match self.form {
+            Form::Linear(lo, hi) if lo > 0.0 || hi < 0.0 => {
+                Some(format!("from {}, not from 0", number::plain(lo)))
+            }
+            Form::Log(..) => Some("logarithmic".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether its steps are even and zero is not on it.
+    pub(crate) fn is_cut(&self) -> bool {
+        matches!(self.form, Form::Linear(..)) && self.oddity().is_some()
+    }
+
     /// Where bars stand: at zero, or at the beginning if zero is not on the axis.
     pub(crate) fn base(&self) -> f64 {
         match self.place(0.0) {

@@ -93,11 +93,13 @@ impl Canvas {
         }
     }
 
-    /// The mark of numbers from elsewhere: the series' shape in ink, its middle open.
+    /// The mark of numbers from elsewhere: the series' shape in ink, its middle open with a dot,
+    /// which no mark of ours has.
     pub(crate) fn reference(&mut self, at: (f64, f64), index: usize) {
         let (outline, _) = marks::outline(palette::mark(index));
         self.shape(at, REFERENCE, &outline, INK);
-        self.shape(at, REFERENCE * 0.6, &outline, GROUND);
+        self.shape(at, REFERENCE * 0.7, &outline, GROUND);
+        self.shape(at, REFERENCE * 0.25, &Outline::Circle(1.0), INK);
     }
 
     fn shape(&mut self, (x, y): (f64, f64), radius: f64, outline: &Outline, colour: Rgb) {

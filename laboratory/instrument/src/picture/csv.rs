@@ -4,7 +4,7 @@ use super::{Panel, Table};
 
 impl Panel {
     /// One row per point: the series' name, x and y with all their digits, and, if the axis
-    /// names its values, the name of x. Non-finite coordinates are written `NaN` or `inf`.
+    /// names its values, the name of x. A coordinate that is not finite is an empty cell.
     ///
     /// The first line names the columns by the axes' labels.
     #[must_use]
@@ -17,7 +17,8 @@ impl Panel {
         let mut out = line(&head);
         for series in &self.series {
             for &(x, y) in &series.points {
-                let (a, b) = (x.to_string(), y.to_string());
+                let cell = |v: f64| if v.is_finite() { v.to_string() } else { String::new() };
+                let (a, b) = (cell(x), cell(y));
                 let mut cells = vec![series.name.as_str(), &a, &b];
                 if named {
                     let tick = self.x.ticks.iter().find(|(value, _)| *value == x);

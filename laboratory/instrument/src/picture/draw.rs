@@ -12,6 +12,8 @@ use super::palette::{self, AXIS, GRID, GROUND, INK, hex};
 use super::{Kind, Panel, dots, lines, table, text};
 
 const THIN: f64 = 1.0;
+/// Of the strokes that mark an axis without zero; no other stroke has it.
+const CUT: f64 = 1.5;
 
 impl Panel {
     /// The drawing as an SVG document, 760 points wide and as high as it needs; it stands as
@@ -129,6 +131,7 @@ fn paint_axes(layout: &Layout, canvas: &mut Canvas) {
     }
     let ends = [(plot.left, plot.top), (plot.left, plot.bottom), (plot.right, plot.bottom)];
     canvas.line(&ends, AXIS, THIN);
+    paint_cuts(layout, canvas);
     for (index, (place, label)) in layout.x_labels.items.iter().enumerate() {
         let (x, _) = spot(plot, *place, 0.0);
         let y = match layout.x_labels.stand {
@@ -149,18 +152,31 @@ fn paint_axes(layout: &Layout, canvas: &mut Canvas) {
     }
 }
 
+/// Two strokes across the beginning of an axis on which zero is not.
+fn paint_cuts(layout: &Layout, canvas: &mut Canvas) {
+    let (left, bottom) = (layout.plot.left, layout.plot.bottom);
+    for step in [8.0, 12.0] {
+        if layout.y.is_cut() {
+            let y = bottom - step;
+            canvas.line(&[(left - 5.0, y + 2.5), (left + 5.0, y - 2.5)], AXIS, CUT);
+        }
+        if layout.x.is_cut() {
+            let x = left + step;
+            canvas.line(&[(x - 2.5, bottom + 5.0), (x + 2.5, bottom - 5.0)], AXIS, CUT);
+        }
+    }
+}
+
 fn paint_legend(panel: &Panel, layout: &Layout, canvas: &mut Canvas) {
     for Entry { series, x, y, name } in &layout.legend {
         let end = x + SAMPLE - 10.0;
         let colour = palette::colour(*series);
-        if panel.kind == Kind::Lines {
-            let middle = ((x + end) / 2.0, *y);
-            if panel.series.get(*series).is_some_and(|s| s.reference) {
-                canvas.reference(middle, *series);
-            } else {
-                canvas.line(&[(*x, *y), (end, *y)], colour, CURVE);
-                canvas.mark(middle, 4.6, *series, colour);
-            }
+        let middle = ((x + end) / 2.0, *y);
+        if panel.series.get(*series).is_some_and(|s| s.reference) {
+            canvas.reference(middle, panel.own_of(*series));
+        } else if panel.kind == Kind::Lines {
+            canvas.line(&[(*x, *y), (end, *y)], colour, CURVE);
+            canvas.mark(middle, 4.6, *series, colour);
         } else if let Kind::Dots { large } = panel.kind {
             dots::dot((end - 6.0, *y), *series, large, canvas);
         } else {

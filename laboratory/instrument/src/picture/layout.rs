@@ -86,6 +86,7 @@ impl Layout {
         let rows = legend.last().map_or(0.0, |e| e.y + LEGEND_ROW);
         let below_all = [&panel.caption].into_iter().filter(|c| !c.is_empty()).cloned();
         let remarks: Vec<String> = below_all
+            .chain(axes(&x, &y))
             .chain(hidden(panel, &x, &y))
             .chain(remarks(panel, &x, &y))
             .collect::<Vec<_>>()
@@ -181,6 +182,14 @@ fn legend(panel: &Panel) -> Vec<Entry> {
     // The caller takes the height from the last entry.
     entries.sort_by(|a, b| a.y.total_cmp(&b.y));
     entries
+}
+
+/// Which axes do not count evenly from zero.
+fn axes(x: &Mapped, y: &Mapped) -> Option<String> {
+    let part = |name: &str, axis: &Mapped| axis.oddity().map(|odd| format!("{name} {odd}"));
+    let parts: Vec<String> =
+        [part("across", x), part("upwards", y)].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("Axes: {}.", parts.join("; ")))
 }
 
 /// Lines that can hardly be distinguished: nearly all points of the later within three units of

@@ -36,7 +36,7 @@ pub(crate) fn lines(panel: &Panel, layout: &Layout, canvas: &mut Canvas) {
                 continue;
             }
             if reference(index) {
-                canvas.reference(spot, index);
+                canvas.reference(spot, panel.own_of(index));
             } else {
                 canvas.mark(spot, RADIUS, index, palette::colour(index));
             }
@@ -135,13 +135,19 @@ fn clip_piece(a: Spot, b: Spot, plot: Area) -> Option<(Spot, Spot)> {
     (enter <= leave).then(|| (at(enter), at(leave)))
 }
 
-/// Draws the series' bars side by side at each x, each with its mark at its end.
+/// Draws the series' bars side by side at each x, each with its mark at its end, and numbers
+/// from elsewhere as marks on the bars that they belong to, or in the middle of the group.
 pub(crate) fn bars(panel: &Panel, layout: &Layout, canvas: &mut Canvas) {
     let plot = layout.plot;
     let slot = layout.x.slot() * (plot.right - plot.left);
-    let width = slot * 0.8 / panel.series.len().max(1) as f64;
+    let ours: Vec<usize> =
+        (0..panel.series.len()).filter(|i| !panel.series[*i].reference).collect();
+    let width = slot * 0.8 / ours.len().max(1) as f64;
     let base = layout.y.base();
+    let mut above = Vec::new();
     for (index, series) in panel.series.iter().enumerate() {
+        let own = panel.own_of(index);
+        let at = ours.iter().position(|i| *i == own);
         for &(x, y) in &series.points {
             let (Place::At(x), Place::At(y)) = (layout.x.place(x), layout.y.place(y)) else {
                 continue;
@@ -150,7 +156,11 @@ pub(crate) fn bars(panel: &Panel, layout: &Layout, canvas: &mut Canvas) {
                 continue;
             }
             let (middle, end) = spot(plot, x, y.clamp(0.0, 1.0));
-            let left = middle - slot * 0.4 + width * index as f64;
+            let left = middle - slot * 0.4 + width * at.unwrap_or(0) as f64;
+            if series.reference {
+                above.push(((at.map_or(middle, |_| left + width / 2.0), end), own));
+                continue;
+            }
             let (_, foot) = spot(plot, x, base);
             let gap = (width * 0.08).min(1.0);
             let bar = Area {
@@ -160,7 +170,7 @@ pub(crate) fn bars(panel: &Panel, layout: &Layout, canvas: &mut Canvas) {
                 bottom: end.max(foot),
             };
             canvas.rect(bar, palette::colour(index));
-            if width >= RADIUS * 1.5 && panel.series.len() > 1 && y <= 1.0 {
+            if width >= RADIUS * 1.5 && ours.len() > 1 && y <= 1.0 {
                 let radius = RADIUS.min(width * 0.3);
                 let beyond = if end <= foot { -radius * 1.7 } else { radius * 1.7 };
                 canvas.mark(
@@ -171,5 +181,8 @@ pub(crate) fn bars(panel: &Panel, layout: &Layout, canvas: &mut Canvas) {
                 );
             }
         }
+    }
+    for (spot, own) in above {
+        canvas.reference(spot, own);
     }
 }

@@ -24,6 +24,9 @@ pub use table::escape;
 
 use serde::{Deserialize, Serialize};
 
+/// What the legend calls numbers of the paper, before the series that they belong to.
+pub const PAPER: &str = "paper";
+
 /// How an axis is scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scale {
@@ -56,7 +59,7 @@ pub struct Axis {
 pub struct Series {
     /// What the legend says.
     pub name: String,
-    /// Numbers from elsewhere, beside ours: hollow marks without a line.
+    /// Numbers from elsewhere, beside ours: hollow marks with a dot, without a line.
     #[serde(default)]
     pub reference: bool,
     /// Points in order of x. One that is not finite is left out of the drawing, which breaks
@@ -99,6 +102,27 @@ pub struct Panel {
     pub y: Axis,
     /// What is drawn.
     pub series: Vec<Series>,
+}
+
+impl Panel {
+    /// With a caption: what to see in the drawing.
+    #[must_use]
+    pub fn caption(self, caption: impl Into<String>) -> Self {
+        Self { caption: caption.into(), ..self }
+    }
+
+    /// Which of the panel's series the numbers from elsewhere at `index` belong to: the one of
+    /// ours that bears their name without `paper: `, up to a comma if need be. Itself, if there
+    /// is none.
+    pub(crate) fn own_of(&self, index: usize) -> usize {
+        let name = self.series.get(index).map_or("", |s| s.name.as_str());
+        let Some(own) = name.strip_prefix(PAPER).and_then(|rest| rest.strip_prefix(": ")) else {
+            return index;
+        };
+        let named = |name: &str| self.series.iter().position(|s| !s.reference && s.name == name);
+        let before = own.split_once(", ").map_or(own, |(name, _)| name);
+        named(own).or_else(|| named(before)).unwrap_or(index)
+    }
 }
 
 /// Numbers without a drawing.

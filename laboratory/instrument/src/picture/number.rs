@@ -1,12 +1,15 @@
 //! Numbers as people read them: thousands apart, no exponents in the usual range.
 
+/// Stands for a number that is infinite or none.
+pub const NO_VALUE: &str = "no value";
+
 /// For tables and lone labels: about four significant digits, whole numbers in full.
 ///
 /// Numbers from 10⁻⁴ to 10¹⁵ are written out; smaller and larger ones as a power of ten.
 #[must_use]
 pub fn plain(value: f64) -> String {
     if !value.is_finite() {
-        return if value.is_nan() { "not a number".into() } else { "infinite".into() };
+        return NO_VALUE.into();
     }
     let size = value.abs();
     if size == 0.0 {
@@ -104,7 +107,8 @@ mod tests {
             (2e-6, "2·10⁻⁶"),
             (1e20, "10²⁰"),
             (999.96, "1,000"),
-            (f64::NAN, "not a number"),
+            (f64::NAN, "no value"),
+            (f64::INFINITY, "no value"),
         ];
         for (value, text) in cases {
             assert_eq!(plain(value), text, "{value}");

@@ -1,12 +1,12 @@
 //! Claims counted and put in order.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::experiment::{Claim, Verdict};
 use crate::paper::{Library, Paper};
 
 use super::Record;
+use super::order::natural;
 
 /// How many claims there are of each verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,10 +36,22 @@ impl Count {
         count
     }
 
+    /// All of them.
+    #[must_use]
+    pub fn all(self) -> usize {
+        self.judged() + self.notes
+    }
+
+    /// Those that can fail.
+    #[must_use]
+    pub fn judged(self) -> usize {
+        self.hold + self.assumed + self.fail
+    }
+
     /// `3 of 5 claims hold, 1 by an assumption, 2 notes`.
     #[must_use]
     pub fn words(self) -> String {
-        let judged = self.hold + self.assumed + self.fail;
+        let judged = self.judged();
         let plural = |n: usize, one: &'static str, many| if n == 1 { one } else { many };
         let mut parts = Vec::new();
         if judged > 0 {
@@ -94,13 +106,6 @@ pub fn whole<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> (usize, usize) 
     (all.values().filter(|holds| **holds).count(), all.len())
 }
 
-/// Whether a claim is one of closed form: to be hit exactly, or within a few percent that its
-/// tolerance then names behind the sign (`=`, `= 3 %`).
-#[must_use]
-pub fn is_exact(claim: &Claim) -> bool {
-    claim.tolerance.trim_start().starts_with('=')
-}
-
 /// Every claim of a source with its record and its place there, in the natural order of their
 /// names (B2 before B10).
 #[must_use]
@@ -119,38 +124,6 @@ pub fn of_source<'r>(
     all
 }
 
-/// Compares runs of digits by their number.
-fn natural(a: &str, b: &str) -> Ordering {
-    let (mut a, mut b) = (a.chars().peekable(), b.chars().peekable());
-    loop {
-        match (a.peek().copied(), b.peek().copied()) {
-            (None, None) => return Ordering::Equal,
-            (None, _) => return Ordering::Less,
-            (_, None) => return Ordering::Greater,
-            (Some(x), Some(y)) if x.is_ascii_digit() && y.is_ascii_digit() => {
-                let order = digits(&mut a).cmp(&digits(&mut b));
-                if order != Ordering::Equal {
-                    return order;
-                }
-            }
-            (Some(x), Some(y)) if x == y => {
-                a.next();
-                b.next();
-            }
-            (Some(x), Some(y)) => return x.cmp(&y),
-        }
-    }
-}
-
-fn digits(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> u64 {
-    let mut value = 0u64;
-    while let Some(digit) = text.peek().and_then(|c| c.to_digit(10)) {
-        value = value.saturating_mul(10).saturating_add(u64::from(digit));
-        text.next();
-    }
-    value
-}
-
 /// What a verdict is called.
 #[must_use]
 pub fn word(verdict: Verdict) -> &'static str {
@@ -167,17 +140,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_in_natural_order() {
-        let mut names = ["B10", "B2", "B2 4 pages", "B13 100 bytes", "B13 10 K", "B1"];
-        names.sort_by(|a, b| natural(a, b));
-        assert_eq!(names, ["B1", "B2", "B2 4 pages", "B10", "B13 10 K", "B13 100 bytes"]);
-    }
-
-    #[test]
     fn a_claim_holds_whole_where_no_row_fails() {
         let row = |id: &str, verdict| Claim {
             id: id.into(),
             text: String::new(),
+            section: String::new(),
             paper: String::new(),
             ours: String::new(),
             ratio: None,

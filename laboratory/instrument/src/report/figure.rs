@@ -1,5 +1,6 @@
 //! One experiment's section of the report.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use crate::picture::{Table, escape};
@@ -9,9 +10,30 @@ use super::claims::Count;
 use crate::experiment::Claim;
 use crate::paper::Library;
 
+/// Tables that stand in the report already, by their cells: where.
+#[derive(Default)]
+pub(super) struct Shown(HashMap<String, String>);
+
+impl Shown {
+    /// The table, or where the same cells stand already.
+    fn table(&mut self, table: &Table, record: &Record, name: &str) -> String {
+        let cells = std::iter::once(&table.head).chain(&table.rows);
+        let key = cells.map(|row| row.join("\u{1f}")).collect::<Vec<_>>().join("\u{1e}");
+        if let Some(first) = self.0.get(&key) {
+            return format!("<p class=\"small\">The same as {first}.</p>\n");
+        }
+        let (id, title) = (escape(&record.id), escape(&table.title));
+        let anchor = format!("table-{id}-{name}");
+        self.0.insert(key, format!("<a href=\"#{anchor}\">{title}</a> of <code>{id}</code>"));
+        let file = format!("{}/{name}", record.id);
+        format!("<div id=\"{anchor}\">{}</div>\n", numbers(table, &file, "Table", true))
+    }
+}
+
 /// The section: parameters, plots beside their numbers, tables, notes. Its claims stand in the
-/// table of all claims, to which it points.
-pub(super) fn section(library: &Library, record: &Record) -> String {
+/// table of all claims, to which it points, and a table that stands in the report already is
+/// not repeated.
+pub(super) fn section(library: &Library, record: &Record, shown: &mut Shown) -> String {
     let mut out = String::new();
     let id = escape(&record.id);
     let outcome = &record.outcome;
@@ -42,9 +64,8 @@ pub(super) fn section(library: &Library, record: &Record) -> String {
         );
     }
     for (table, name) in outcome.tables.iter().zip(&tables) {
-        let file = format!("{}/{name}", record.id);
         let _ = writeln!(out, "<h3>{}</h3>", escape(&table.title));
-        out += &numbers(table, &file, "Table", true);
+        out += &shown.table(table, record, name);
     }
     if !outcome.notes.is_empty() {
         out += "<h3>Notes and assumptions</h3>\n<ul class=\"notes small\">\n";
@@ -61,11 +82,11 @@ fn numbers(table: &Table, file: &str, what: &str, open: bool) -> String {
         1 => "1 row".to_string(),
         n => format!("{n} rows"),
     };
-    // A long table stays shut wherever it stands, on paper too.
+    // A long table is shut on the screen; on paper only the numbers of long curves are left out.
     let open = match (table.rows.len() <= 40, open) {
         (true, true) => " open",
-        (true, false) => "",
-        (false, _) => " class=\"long\"",
+        (false, false) => " class=\"long\"",
+        _ => "",
     };
     format!(
         "<details{open}><summary>{what} ({rows})</summary>\n<div class=\"scroll\">{}</div>\n\

@@ -1,5 +1,6 @@
 //! The report: one HTML page that needs no other file, no script and no network.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -9,15 +10,18 @@ use anyhow::Result;
 use crate::experiment::Claim;
 use crate::paper::{Library, Paper};
 
-use super::Record;
 use super::claims::{self, Count, source_name};
-use super::figure::{claim_anchor, duration, parameters, section};
-use super::overview;
+use super::counts;
+use super::figure::{Shown, claim_anchor, duration, parameters, section};
 use super::style::STYLE;
+use super::{Origin, Record};
+use super::{kept, overview};
 use crate::files::replace;
 
 /// The report's name in the output directory.
 pub const FILE: &str = "report.html";
+/// Beside it: every claim as CSV. The numbers of plots and tables lie in the experiments' folders.
+pub const CLAIMS: &str = "claims.csv";
 
 /// Makes the report under `dir` of all records there; `order` says which come first. Gives
 /// its path.
@@ -28,6 +32,7 @@ pub fn write(library: &Library, dir: &Path, order: &[&str]) -> Result<PathBuf> {
     let records = Record::read_all(dir, order)?;
     let path = dir.join(FILE);
     replace(&path, page(library, &records).as_bytes())?;
+    replace(&dir.join(CLAIMS), kept::claims_csv(library, &records).as_bytes())?;
     Ok(path)
 }
 
@@ -53,21 +58,29 @@ fn page(library: &Library, records: &[Record]) -> String {
         out += "<p><b>Quick runs are smaller than the papers' and rougher.</b> Where the size \
                 matters to a claim, it is a note there and not judged.</p>\n";
     }
+    out += &origins(records);
+    out += &counts::table(library, records);
     out += &overview::section(library, records);
-    out += &counts(library, records);
     out += &contents(library, records);
+    let mut shown = Shown::default();
     for &paper in library.papers {
-        out += &paper_part(library, records, paper);
+        out += &paper_part(library, records, paper, &mut shown);
     }
     let beside = claims_table(library, records, None);
     if !beside.is_empty() {
-        let _ = writeln!(out, "<h2 id=\"beside\">{}</h2>\n{beside}", source_name(None));
+        let failing = counts::failing(library, records, None);
+        let _ = writeln!(out, "<h2 id=\"beside\">{}</h2>\n{failing}{beside}", source_name(None));
     }
     out + "</body>\n</html>\n"
 }
 
 /// A paper: what it asked, what its claims came to, its figures. Empty if nothing of it ran.
-fn paper_part(library: &Library, records: &[Record], paper: &'static Paper) -> String {
+fn paper_part(
+    library: &Library,
+    records: &[Record],
+    paper: &'static Paper,
+    shown: &mut Shown,
+) -> String {
     let own = || records.iter().filter(|r| r.paper == paper.name);
     if own().next().is_none() {
         return String::new();
@@ -76,6 +89,8 @@ fn paper_part(library: &Library, records: &[Record], paper: &'static Paper) -> S
         "<h2 class=\"paper\" id=\"paper-{}\">{}: {}</h2>\n",
         paper.name, paper.citation, paper.about
     );
+    let _ = writeln!(out, "<p class=\"reference\">{}</p>", escape(paper.reference));
+    out += &counts::failing(library, records, Some(paper));
     for text in [paper.question, paper.bearing].into_iter().filter(|t| !t.is_empty()) {
         let _ = writeln!(out, "<p>{}</p>", escape(text));
     }
@@ -84,39 +99,28 @@ fn paper_part(library: &Library, records: &[Record], paper: &'static Paper) -> S
         let _ = writeln!(out, "<h3 id=\"claims-{}\">Claims</h3>\n{claims}", paper.name);
     }
     for record in own() {
-        out += &section(library, record);
+        out += &section(library, record, shown);
     }
     out
 }
 
-fn counts(library: &Library, records: &[Record]) -> String {
-    let mut out = String::from("<ul class=\"counts\">\n");
-    for from in claims::sources(library) {
-        let rows = claims::of_source(library, records, from);
-        if rows.is_empty() {
-            continue;
-        }
-        let all = || rows.iter().map(|row| row.2);
-        let (exact, others): (Vec<&Claim>, Vec<&Claim>) = all().partition(|c| claims::is_exact(c));
-        let _ = writeln!(
-            out,
-            "<li><b>{}: {}</b>{}To be hit exactly (=): {}<br>With a tolerance or a shape: {}</li>",
-            source_name(from),
-            Count::of(all()).words(),
-            from.map_or_else(String::new, |_| numbered(all())),
-            Count::of(exact).words(),
-            Count::of(others).words()
-        );
+/// When, where and of what the experiments ran, once each.
+fn origins(records: &[Record]) -> String {
+    let mut by_origin: BTreeMap<(&Origin, &str), usize> = BTreeMap::new();
+    for record in records {
+        *by_origin.entry((&record.origin, &record.parameters.version)).or_default() += 1;
     }
-    out + "</ul>\n"
-}
-
-/// The rows above by the numbers of the list of claims.
-fn numbered<'c>(rows: impl Iterator<Item = &'c Claim>) -> String {
-    match claims::whole(rows) {
-        (_, 0) => String::new(),
-        (hold, all) => format!("By their numbers, {hold} of {all} hold in every row<br>"),
-    }
+    let one = |((origin, version), count): (&(&Origin, &str), &usize)| {
+        let which = if by_origin.len() == 1 { String::new() } else { format!("{count} of them: ") };
+        format!(
+            "<p class=\"soft\">{which}{}, commit <code>{}</code>, on {}; program {}.</p>\n",
+            escape(&origin.date),
+            escape(&origin.commit),
+            escape(&origin.machine),
+            escape(version)
+        )
+    };
+    by_origin.iter().map(one).collect()
 }
 
 fn contents(library: &Library, records: &[Record]) -> String {
@@ -153,7 +157,7 @@ fn claims_table(library: &Library, records: &[Record], from: Option<&Paper>) -> 
     }
     let mut out = String::from(
         "<div class=\"scroll\"><table class=\"claims\">\n<thead><tr><th>Claim</th><th>What the \
-         paper says</th><th>Paper</th><th>Ours</th><th>Ratio</th><th>Allowed</th>\
+         paper says</th><th>Where</th><th>Paper</th><th>Ours</th><th>Ratio</th><th>Allowed</th>\
          <th>Verdict</th><th>Figure</th></tr></thead>\n<tbody>\n",
     );
     for (record, at, claim) in rows {
@@ -166,7 +170,7 @@ fn claim_row(record: &Record, at: usize, claim: &Claim) -> String {
     let why = match claim.explanation.trim() {
         "" => String::new(),
         why => format!(
-            "<tr class=\"why small\"><td></td><td colspan=\"7\">{}</td></tr>\n",
+            "<tr class=\"why small\"><td></td><td colspan=\"8\">{}</td></tr>\n",
             escape(why)
         ),
     };
@@ -174,12 +178,14 @@ fn claim_row(record: &Record, at: usize, claim: &Claim) -> String {
     let word = claims::word(claim.verdict);
     let class = word.split(' ').next_back().unwrap_or_default();
     format!(
-        "<tr id=\"{anchor}\"><td class=\"id\">{}</td><td>{}</td><td data-l=\"paper\">{}</td>\
+        "<tr id=\"{anchor}\"><td class=\"id\">{}</td><td>{}</td>\
+         <td class=\"where\" data-l=\"where\">{}</td><td data-l=\"paper\">{}</td>\
          <td data-l=\"ours\">{}</td><td class=\"n\" data-l=\"ratio\">{ratio}</td>\
          <td data-l=\"allowed\">{}</td><td><span class=\"{class}\">{word}</span></td>\
          <td class=\"figure\" data-l=\"figure\"><a href=\"#fig-{id}\" title=\"{}\">{id}</a></td></tr>\n{why}",
         escape(&claim.id),
         escape(&claim.text),
+        escape(&claim.section),
         escape(&claim.paper),
         escape(&claim.ours),
         escape(&claim.tolerance),

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::Outcome;
 use crate::files::{remove, replace};
 use crate::price::Price;
-use crate::scratch;
+use crate::{folder, scratch, system};
 
 /// Raised when the record's fields change; records of another format are not used.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const NAME: &str = "outcome.json";
 /// Pixels per point of the PNGs.
 const ZOOM: u32 = 2;
@@ -36,6 +36,26 @@ pub struct Parameters {
     pub repetitions: Option<u32>,
 }
 
+/// When, where and of what an experiment ran, for those who cite it. Nothing in it names the
+/// machine or its owner.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Origin {
+    /// The day, UTC.
+    pub date: String,
+    /// Of the directory the program was started in; `unknown` without git.
+    pub commit: String,
+    /// Processor, memory, kernel, file system.
+    pub machine: String,
+}
+
+impl Origin {
+    /// Now, of this directory's commit, on the file system of `dir`.
+    #[must_use]
+    pub fn now(dir: &Path) -> Self {
+        Self { date: folder::today(), commit: folder::commit(), machine: system::machine(dir) }
+    }
+}
+
 /// One experiment's run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
@@ -49,6 +69,8 @@ pub struct Record {
     pub title: String,
     /// What it ran with.
     pub parameters: Parameters,
+    /// When, where and of what it ran.
+    pub origin: Origin,
     /// How long it ran.
     pub seconds: f64,
     /// What came out.
@@ -62,6 +84,7 @@ impl Record {
         experiment: &dyn crate::experiment::Experiment,
         paper: &str,
         parameters: Parameters,
+        origin: Origin,
         seconds: f64,
         outcome: Outcome,
     ) -> Self {
@@ -71,6 +94,7 @@ impl Record {
             paper: paper.to_owned(),
             title: experiment.title().to_string(),
             parameters,
+            origin,
             seconds,
             outcome,
         }

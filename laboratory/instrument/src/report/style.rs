@@ -15,9 +15,6 @@ a{color:var(--link)}
 .soft{color:var(--soft)}
 .small{font-size:.875rem}
 code{font-size:.9em;overflow-wrap:anywhere}
-.counts{display:flex;flex-wrap:wrap;gap:.75rem;margin:1rem 0;padding:0;list-style:none}
-.counts li{flex:1 1 15rem;background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:.7rem 1rem}
-.counts b{display:block}
 .scroll{overflow-x:auto;-webkit-overflow-scrolling:touch}
 table{border-collapse:collapse;font-size:.875rem;margin:.4rem 0}
 th,td{border-bottom:1px solid var(--rule);padding:.3rem .6rem;text-align:left;vertical-align:top}
@@ -25,7 +22,9 @@ th{border-bottom-width:2px;white-space:nowrap}
 .n{text-align:right;font-variant-numeric:tabular-nums}
 .claims{width:100%}
 .claims td.id{min-width:6rem;font-weight:600}
-.claims td.figure{white-space:nowrap}
+.claims td.figure,.claims td.where{white-space:nowrap}
+.counts th{white-space:normal}
+.reference{font-style:italic;margin:.2rem 0}
 .claims .why td{color:var(--soft);padding-top:0;white-space:pre-line}
 .claims tr:has(+ .why) td{border-bottom:0}
 .assumption{color:var(--note);font-weight:600}
@@ -59,7 +58,8 @@ table{font-size:7.5pt}
 th,td{padding:.1rem .3rem}
 th{white-space:normal}
 .plot svg{min-width:0;max-width:17cm}
-figure,.claims tr{break-inside:avoid}
+.plot,tr{break-inside:avoid}
+.small,.claims .why{font-size:7.5pt}
 h2,h3{break-after:avoid}
 details:not([open],.long)::details-content{content-visibility:visible;block-size:auto}
 summary{color:inherit}

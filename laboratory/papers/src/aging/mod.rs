@@ -22,6 +22,8 @@ pub static PAPER: Paper = Paper {
     name: "sears",
     letter: 'S',
     citation: "Sears 2006",
+    reference: "R. Sears, C. van Ingen, J. Gray: To BLOB or Not To BLOB: Large Object Storage in a Database \
+                or a Filesystem? Technical Report MSR-TR-2006-45, Microsoft Research, 2006.",
     about: "large objects in files and databases as a store ages",
     question: "From which size on does an object belong in a file instead of a database, and how \
                does that change as a store ages? Objects are replaced whole, by safe writes, \

@@ -1,5 +1,4 @@
-//! Allocation of persistent storage (Iyengar, Jin and Challenger, *Techniques for efficiently
-//! allocating persistent storage*, 2003).
+//! Allocation of persistent storage (Iyengar 2003).
 //!
 //! Owns files of blocks on any [`holdall_io::Disk`]: the allocator PMFLF over the three methods
 //! that keep free blocks on disk, batch allocation, the hash table on disk, the object dependence
@@ -26,6 +25,8 @@ pub static PAPER: Paper = Paper {
     name: "iyengar",
     letter: 'I',
     citation: "Iyengar 2003",
+    reference: "A. Iyengar, S. Jin, J. Challenger: Techniques for efficiently allocating persistent storage. \
+                The Journal of Systems and Software 68 (2003), pp. 85–102.",
     about: "allocating persistent storage",
     question: "How can many objects of a few kilobytes be kept in one file so that allocating and \
                giving back a block takes one access, and every block is found again after a \

@@ -1,5 +1,4 @@
-//! Free-space management: object placement in heap files (McAuliffe, Carey and Solomon, *Towards
-//! Effective and Efficient Free Space Management*, 1996).
+//! Free-space management: object placement in heap files (McAuliffe 1996).
 //!
 //! Owns a heap file of slotted pages on any [`holdall_io::Disk`] ([`heap_file`]), the paper's
 //! placement algorithms and some more ([`algorithm`]), its workloads (`workload`) and one
@@ -25,6 +24,8 @@ pub static PAPER: Paper = Paper {
     name: "mcauliffe",
     letter: 'M',
     citation: "McAuliffe 1996",
+    reference: "M. L. McAuliffe, M. J. Carey, M. H. Solomon: Towards Effective and Efficient Free Space \
+                Management. Proc. ACM SIGMOD Conference, Montreal, 1996.",
     about: "free space and the placement of small objects",
     question: "On which page of a heap file should a new small object go, so that pages stay full, \
                the search is short and concurrent transactions do not meet? The paper fills and \

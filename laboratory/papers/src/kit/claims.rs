@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use holdall_instrument::claim::{between, holds, ratio};
 use holdall_instrument::experiment::Claim;
+use holdall_instrument::names::filled;
 use serde::Deserialize;
 use toml::Table;
 
@@ -45,15 +46,6 @@ struct Row {
     assumed: String,
 }
 
-/// `text` with the words in the places `{0}`, `{1}` ..
-fn filled(text: &str, words: &[&dyn Display]) -> String {
-    let mut text = text.to_owned();
-    for (n, word) in words.iter().enumerate() {
-        text = text.replace(&format!("{{{n}}}"), &word.to_string());
-    }
-    text
-}
-
 impl Row {
     /// The row called `name`, with a remark on the one claim `id` besides.
     fn of(name: &str, id: &str) -> Result<Self, String> {
@@ -64,13 +56,8 @@ impl Row {
         row.try_into().map_err(|e| format!("claims.toml, claim '{id}': {e}"))
     }
 
-    /// Its sentence, and where the paper has it.
-    fn sentence(&self, words: &[&dyn Display]) -> String {
-        let text = filled(&self.text, words);
-        if self.section.is_empty() { text } else { format!("{text} ({})", self.section) }
-    }
-
     fn finish(&self, claim: Claim, words: &[&dyn Display]) -> Claim {
+        let claim = claim.section(&self.section);
         let mut claim = if self.quick { claim.judged_when_quick() } else { claim };
         if self.note {
             claim = claim.as_note();
@@ -104,7 +91,7 @@ pub fn says(name: &str, words: &[&dyn Display], ours: impl Into<String>, so: boo
         Err(why) => return missing(&id, &why),
     };
     let [paper, allowed] = [&row.paper, &row.allowed].map(|text| filled(text, words));
-    row.finish(holds(&id, &row.sentence(words), &paper, ours, &allowed, so), words)
+    row.finish(holds(&id, &filled(&row.text, words), &paper, ours, &allowed, so), words)
 }
 
 /// The claim called `name` in the file, its places filled with `words`, judged by the figure or
@@ -116,7 +103,7 @@ pub fn measures(name: &str, words: &[&dyn Display], ours: f64) -> Claim {
         Ok(row) => row,
         Err(why) => return missing(&id, &why),
     };
-    let text = row.sentence(words);
+    let text = filled(&row.text, words);
     let claim = match (row.figure, row.within, row.least, row.most) {
         (Some(figure), Some(within), None, None) => {
             ratio(&id, &text, figure, ours, &row.unit, within)
@@ -134,6 +121,7 @@ pub fn measures(name: &str, words: &[&dyn Display], ours: f64) -> Claim {
 #[cfg(test)]
 mod tests {
     use holdall_instrument::experiment::Verdict;
+    use holdall_instrument::names::matched;
     use std::path::Path;
 
     use super::*;
@@ -150,22 +138,6 @@ mod tests {
         }
     }
 
-    /// Whether `id` is `name` with its places filled.
-    fn fills(name: &str, id: &str) -> bool {
-        let mut parts = name.split(['{', '}']).step_by(2);
-        let Some(mut rest) = id.strip_prefix(parts.next().unwrap_or_default()) else {
-            return false;
-        };
-        name.contains('{')
-            && parts.all(|part| match rest.find(part) {
-                Some(at) => {
-                    rest = &rest[at + part.len()..];
-                    true
-                }
-                None => false,
-            })
-    }
-
     #[test]
     fn every_row_is_whole_and_named_by_an_experiment() {
         let rows = ROWS.as_ref().unwrap();
@@ -173,9 +145,11 @@ mod tests {
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut text);
         let named = |name: &str| text.contains(&format!("\"{name}\""));
         for id in rows.keys() {
-            let general = rows.keys().find(|name| named(name) && fills(name, id));
+            let general = rows.keys().find(|name| named(name) && matched(name, id).is_some());
             let row = Row::of(general.map_or(id, |name| name), id).unwrap();
             assert!(!row.text.is_empty(), "{id}");
+            let of_paper = id.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+            assert!(!row.section.is_empty() || !of_paper, "'{id}' names no section");
             assert!(named(id) || general.is_some(), "no experiment names '{id}'");
         }
     }

@@ -21,6 +21,8 @@ pub static PAPER: Paper = Paper {
     name: "biliris",
     letter: 'B',
     citation: "Biliris 1992",
+    reference: "A. Biliris: The Performance of Three Database Storage Structures for Managing Large Objects. \
+                Proc. ACM SIGMOD Conference, 1992, p. 276.",
     about: "storage of large objects",
     question: "Which structure stores an object of many pages best when any byte range of it is \
                read, inserted or deleted: fixed leaves under a count tree (ESM), growing segments \

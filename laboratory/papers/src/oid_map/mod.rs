@@ -1,5 +1,4 @@
-//! Mapping of logical OIDs (Eickler, Gerlhof and Kossmann, *A Performance Evaluation of OID
-//! Mapping Techniques*, 1995).
+//! Mapping of logical OIDs (Eickler 1995).
 //!
 //! Owns linear hashing ([`hash`]), a B+-tree ([`btree`]) and direct mapping ([`direct`]) behind
 //! one interface ([`mapping`]), as files of pages on any [`holdall_io::Disk`], with page faults
@@ -29,6 +28,8 @@ pub static PAPER: Paper = Paper {
     name: "eickler",
     letter: 'E',
     citation: "Eickler 1995",
+    reference: "A. Eickler, C. A. Gerlhof, D. Kossmann: A Performance Evaluation of OID Mapping Techniques. \
+                Proc. 21st VLDB Conference, Zurich, 1995.",
     about: "mapping logical object ids",
     question: "How does a server find the place of an object from an id that stays when the \
                object moves, with few page faults and in little space? Linear hashing, a \

@@ -35,6 +35,7 @@ fn claim(id: &str, tolerance: &str, verdict: Verdict, explanation: &str) -> Clai
     Claim {
         id: id.into(),
         text: "says <b>something</b>".into(),
+        section: "§4.2".into(),
         paper: "10".into(),
         ours: "11".into(),
         ratio: Some(1.1),

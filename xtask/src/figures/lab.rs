@@ -1,0 +1,176 @@
+//! Tables of the lab's claims, from the newest run that `holdall-lab all --into` kept.
+//!
+//! Owns: their form, and which run counts: one of full size and of a commit that anybody can
+//! check out. A marker asks for `lab` (how many claims of each paper hold), for `lab/PAPER` or for
+//! `lab/NUMBER` (the rows of a paper, or of a claim).
+
+use super::block::Item;
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// What the lab's command keeps.
+const CLAIMS: &str = "claims.json";
+/// What a marker calls the lab.
+const LAB: &str = "lab";
+/// Stands in place of a table until there is a run.
+const NONE: &str = "\nNo run of full size is kept yet.\n\n";
+
+/// A kept run.
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    date: String,
+    commit: String,
+    machine: String,
+    quick: bool,
+    seed: u64,
+    papers: Vec<Paper>,
+    claims: Vec<Claim>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Paper {
+    name: String,
+    citation: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Claim {
+    id: String,
+    /// The name of its paper; empty if it is none's.
+    of: String,
+    section: String,
+    text: String,
+    paper: String,
+    ours: String,
+    allowed: String,
+    verdict: String,
+    because: String,
+}
+
+/// The newest run below `folder` that counts.
+///
+/// # Errors
+/// A `claims.json` that cannot be read or is none of a run.
+pub fn newest(folder: &Path) -> Result<Option<Run>> {
+    let mut found: Option<(String, Run)> = None;
+    if !folder.exists() {
+        return Ok(None);
+    }
+    for entry in std::fs::read_dir(folder).context("reading the folder of kept runs")? {
+        let entry = entry?;
+        let (path, name) = (entry.path().join(CLAIMS), entry.file_name());
+        if !path.is_file() {
+            continue;
+        }
+        let shown = path.display();
+        let bytes = std::fs::read(&path).with_context(|| format!("reading {shown}"))?;
+        let run: Run = serde_json::from_slice(&bytes)
+            .with_context(|| format!("{shown} holds no claims of a run"))?;
+        let counts = !run.quick && run.commit != "unknown" && !run.commit.ends_with("-dirty");
+        // The folder's name tells runs of one day apart.
+        let key = format!("{} {}", run.date, name.to_string_lossy());
+        if counts && found.as_ref().is_none_or(|(newest, _)| *newest < key) {
+            found = Some((key, run));
+        }
+    }
+    Ok(found.map(|(_, run)| run))
+}
+
+/// Whether a marker asks for claims of the lab.
+pub fn is_asked(items: &[Item<'_>]) -> bool {
+    items.iter().any(|item| item.workload == LAB)
+}
+
+/// The table of `items`, with an empty line around it.
+///
+/// # Errors
+/// Items of a workload among them, or one that the run has no claims of.
+pub fn of(items: &[Item<'_>], run: Option<&Run>) -> Result<String> {
+    ensure!(items.iter().all(|i| i.workload == LAB), "a table is of the lab or of workloads");
+    let counts = items.iter().any(|item| item.row.is_empty());
+    ensure!(!counts || items.len() == 1, "the counts of the lab are a table of their own");
+    let Some(run) = run else { return Ok(NONE.to_owned()) };
+    let mut out = format!(
+        "\nCommit {} of {}, seed {}, on {}.\n\n",
+        run.commit, run.date, run.seed, run.machine
+    );
+    if counts {
+        out.push_str(&counted(run));
+        return Ok(out + "\n");
+    }
+    let mut rows = Vec::new();
+    for Item { row, .. } in items {
+        let before = rows.len();
+        rows.extend(run.claims.iter().filter(|c| c.of == *row || c.number() == *row));
+        ensure!(rows.len() > before, "the lab's kept run has no claims of {row}");
+    }
+    out.push_str(&claims(&rows));
+    Ok(out + "\n")
+}
+
+impl Claim {
+    /// Of the list of claims: the first word of its name.
+    fn number(&self) -> &str {
+        self.id.split_whitespace().next().unwrap_or_default()
+    }
+}
+
+/// How many claims of each paper hold.
+fn counted(run: &Run) -> String {
+    let mut out = String::from(
+        "| claims of | rows | judged | hold | by assumption | fail | notes | hold, of those judged |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    let papers = run.papers.iter().map(|p| (p.name.as_str(), p.citation.as_str()));
+    for (name, citation) in papers.chain([("", "ours, beside them")]) {
+        let of = || run.claims.iter().filter(|c| c.of == name);
+        let count = |verdict: &str| of().filter(|c| c.verdict == verdict).count();
+        let [hold, assumed, fail] = ["holds", "holds by assumption", "fails"].map(count);
+        let judged = hold + assumed + fail;
+        if of().next().is_none() {
+            continue;
+        }
+        let share = match judged {
+            0 => String::new(),
+            _ => format!("{:.0} %", 100.0 * hold as f64 / judged as f64),
+        };
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(
+            out,
+            "| {citation} | {} | {judged} | {hold} | {assumed} | {fail} | {} | {share} |",
+            of().count(),
+            count("note")
+        );
+    }
+    out
+}
+
+/// The rows as a table, and below it why those that do not hold plainly do not.
+fn claims(rows: &[&Claim]) -> String {
+    let mut out = String::from(
+        "| claim | where | what the paper says | paper | ours | allowed | verdict |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    for row in rows {
+        let Claim { id, section, text, paper, ours, allowed, verdict, .. } = row;
+        let cells = [id, section, text, paper, ours, allowed].map(|text| cell(text));
+        let verdict = if verdict == "fails" { "**fails**" } else { verdict };
+        let _ = writeln!(out, "| {} | {verdict} |", cells.join(" | "));
+    }
+    let told = |c: &&&Claim| c.verdict == "fails" || c.verdict == "holds by assumption";
+    for row in rows.iter().filter(told).filter(|c| !c.because.trim().is_empty()) {
+        let _ = write!(out, "\n- **{}** {}: {}", cell(&row.id), row.verdict, cell(&row.because));
+    }
+    if !out.ends_with('\n') {
+        out.push('\n');
+    }
+    out
+}
+
+/// As it must stand in a cell: one line without markup.
+fn cell(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*")
+}
