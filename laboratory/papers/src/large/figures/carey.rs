@@ -121,10 +121,12 @@ fn gaps(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     let one = of(1)?;
     let mut claims = Vec::new();
     for pages in &SIZES[1..] {
-        let gaps: Vec<f64> = one.iter().zip(of(*pages)?).map(|(one, more)| one - more).collect();
+        let more = of(*pages)?;
+        let gaps: Vec<f64> = one.iter().zip(&more).map(|(one, more)| one - more).collect();
         let so = gaps.windows(2).all(|w| w[0] < w[1]);
         let ours = format!("{} points", numbers(&gaps));
-        claims.push(claims::says("B26 gap {0}", &[pages], ours, so));
+        let words: [&dyn Display; 3] = [pages, &numbers(&one), &numbers(&more)];
+        claims.push(claims::says("B26 gap {0}", &words, ours, so));
     }
     Ok(claims)
 }

@@ -41,7 +41,7 @@ const PAPER: [(&str, &str, f64); 11] = [
     ("biliris-7-b", "64 pages", 80.0),
     ("biliris-7-c", "1 page", 96.0),
     ("biliris-7-c", "64 pages", 75.0),
-    ("biliris-8-", "16 pages", 98.0),
+    ("biliris-8-", "16 pages, more than", 98.0),
     ("biliris-10-a", "Starburst", 37.0),
     ("biliris-10-b", "Starburst", 54.0),
     ("biliris-10-c", "Starburst", 201.0),
@@ -77,12 +77,9 @@ pub(super) fn panels(
         }
         let zero = from_zero(what.label, &curves);
         let y = Axis { range: what.range.or(zero.range), ..zero };
-        let mut caption = "Leaves of ESM or thresholds of EOS, in pages. A mark is of the \
-                           operations since the one before."
+        let caption = "Leaves of ESM or thresholds of EOS, in pages. A mark is of the operations \
+                       since the one before; hollow marks are the paper's text."
             .to_owned();
-        if id.starts_with("biliris-8") {
-            caption += " The paper has more than its mark.";
-        }
         let panel = lines(&id, &title, axis("operations (thousands)"), y, curves);
         panels.push(Panel { caption, ..panel });
         (settings.progress)(turn as u64 + 1, MEANS.len() as u64);

@@ -175,9 +175,12 @@ pub(super) fn esm_inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
 pub(super) fn eos_inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for (mean, _) in MEANS {
-        let costs = all(SIZES.map(|t| insert_ms(Technique::Eos(t), mean, settings)))?;
-        let base = ("T = 1", costs[0]);
-        claims.push(beside("B20 equal {0}", &[&mean], costs[1], base));
+        let marks = all(SIZES.map(|t| steady(Technique::Eos(t), mean, settings)))?;
+        let costs: Vec<f64> =
+            marks.iter().map(|m| m.insert.mean_ms(&CostModel::default())).collect();
+        let [one, four] = [0, 1].map(|at: usize| marks[at].insert.counted());
+        let words: [&dyn Display; 3] = [&mean, &one, &four];
+        claims.push(beside("B20 equal {0}", &words, costs[1], ("T = 1", costs[0])));
         let so = costs[1] < costs[2] && costs[2] < costs[3];
         claims.push(claims::says("B20 rising {0}", &[&mean], list(&costs), so));
     }

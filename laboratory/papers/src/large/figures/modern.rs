@@ -1,7 +1,7 @@
 //! The figures again with the cost of a disk of today, and what that makes of T and the page.
 //!
-//! Owns: the recommendation computed from the runs. The
-//! accesses are those of the paper's figures; only their price is another.
+//! Owns: the recommendation computed from the runs. The accesses are those of the paper's figures;
+//! only their price is another.
 
 use anyhow::Result;
 use holdall_testkit::CostModel;
