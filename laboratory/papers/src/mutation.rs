@@ -40,6 +40,7 @@ mutations! {
     BurstFrom "Biliris §3.5: segments before the change are not copied."
     BurstBuffer "Biliris §3.5: copies go through 512 KiB."
     EosThreshold "Biliris §2.3: no two neighbours that fit in one, one of them below T pages."
+    EosShuffle "Biliris §2.3, §3.4: bytes alone on a page beside an edit go along if that saves a page."
     EosGrow "Biliris §4.2: appends go behind the last byte, in the segment's own pages."
     Guarantee "McAuliffe §3.2: only pages whose bucket guarantees the room are considered."
     AoRecent "McAuliffe §3.2: AO(n) has the n pages most recently added."

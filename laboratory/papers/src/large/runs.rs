@@ -166,11 +166,9 @@ pub fn steady(marks: &[Mark]) -> Mark {
     let late: Vec<&Mark> = marks.iter().filter(|m| 2 * m.ops >= last).collect();
     let mut all = Mark { ops: last, ..Mark::default() };
     for mark in &late {
+        all = all.and(mark);
         all.utilization += mark.utilization / late.len() as f64;
         all.segments = mark.segments;
-        all.read = all.read.and(mark.read);
-        all.insert = all.insert.and(mark.insert);
-        all.delete = all.delete.and(mark.delete);
     }
     all
 }

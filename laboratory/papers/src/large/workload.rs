@@ -5,11 +5,11 @@
 //! All draws come from one seeded generator.
 
 use anyhow::Result;
+use holdall_instrument::draw::number;
 use holdall_testkit::{CostModel, DiskStats};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
-use serde::{Deserialize, Serialize};
 
 use super::technique::LargeObject;
 
@@ -46,15 +46,13 @@ impl Mix {
 }
 
 /// Operations of one kind and what they cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// Operations.
     pub count: u64,
     /// Their accesses.
-    #[serde(with = "Accesses")]
     pub stats: DiskStats,
     /// Of these the ones to index pages.
-    #[serde(with = "Accesses", default)]
     pub index: DiskStats,
 }
 
@@ -74,36 +72,35 @@ impl Cost {
         }
     }
 
+    /// What one operation does, in words.
+    pub fn counted(&self) -> String {
+        let per = |n: u64| number(n as f64 / self.count.max(1) as f64);
+        let (all, index) = (self.stats, self.index);
+        format!(
+            "{} reads of {} pages and {} writes of {}, of these {} and {} of index pages",
+            per(all.reads),
+            per(all.pages_read),
+            per(all.writes),
+            per(all.pages_written),
+            per(index.reads),
+            per(index.writes)
+        )
+    }
+
     /// Mean milliseconds of an operation by a model; 0 without one.
     pub fn mean_ms(&self, model: &CostModel) -> f64 {
         model.time_ms(&self.stats) / self.count.max(1) as f64
     }
 }
 
-/// How accesses are kept.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "DiskStats")]
-struct Accesses {
-    reads: u64,
-    writes: u64,
-    seeks: u64,
-    pages_read: u64,
-    pages_written: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-    syncs: u64,
-    calls: u64,
-}
-
 /// What happened since the mark before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Mark {
     /// Operations since the start.
     pub ops: u64,
     /// Storage utilization now.
     pub utilization: f64,
     /// Leaf segments now.
-    #[serde(default)]
     pub segments: u64,
     /// Reads since the mark before.
     pub read: Cost,
@@ -111,6 +108,23 @@ pub struct Mark {
     pub insert: Cost,
     /// Deletes since then.
     pub delete: Cost,
+}
+
+impl Mark {
+    /// With the operations of another.
+    pub fn and(self, other: &Self) -> Self {
+        Self {
+            read: self.read.and(other.read),
+            insert: self.insert.and(other.insert),
+            delete: self.delete.and(other.delete),
+            ..self
+        }
+    }
+
+    /// Inserts and deletes.
+    pub fn updates(&self) -> Cost {
+        self.insert.and(self.delete)
+    }
 }
 
 /// Draws places.

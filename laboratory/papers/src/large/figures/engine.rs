@@ -8,7 +8,8 @@ use holdall_testkit::CostModel;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::mix_claims::segment_pages;
+use super::mix_claims::{numbers, segment_pages, span};
+use super::tables::{aged, ms};
 use crate::kit::claims;
 use crate::large::runs::{MEANS, MIB, MixRun, sparse, steady};
 use crate::large::store::Config;
@@ -16,6 +17,7 @@ use crate::large::technique::Technique;
 use crate::large::workload::Mark;
 use holdall_instrument::draw::{number, percent, table};
 use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+use holdall_instrument::picture::Table;
 
 const SIZES: [(u64, &str); 3] =
     [(10 * MIB, "10 MiB"), (1024 * MIB, "1 GiB"), (100 * 1024 * MIB, "100 GiB")];
@@ -37,21 +39,20 @@ fn size_independence(settings: &Settings<'_>) -> Result<Outcome> {
             for (size, _) in SIZES {
                 all.push(pages_per_edit(size, kind, bytes, edits, settings.seed)?);
             }
-            let height = all.iter().map(|m| m.height).max().unwrap_or(1);
-            let apart = [spread(&all, |m| m.read), spread(&all, |m| m.written)];
             let mut row = vec![name.to_owned(), bytes.to_string()];
             row.extend(all.iter().map(|m| format!("{:.1} + {:.1}", m.read, m.written)));
-            row.extend([format!("{:.2}, {:.2}", apart[0], apart[1]), height.to_string()]);
             rows.push(row);
-            claims.push(independent(name, bytes, apart, height));
+            claims.push(independent("size {0} {1}", &[&name, &bytes], &all));
         }
-        (settings.progress)(turn as u64 + 1, 3);
+        (settings.progress)(turn as u64 + 1, 4);
     }
     let mut head = vec!["edit", "bytes"];
     head.extend(SIZES.map(|s| s.1));
-    head.extend(["differences", "height"]);
     let title = "Pages read + written per edit";
-    let tables = vec![table("biliris-eos-size-independence", title, &head, rows)];
+    let (mixed, claim) = mixed_sizes(settings)?;
+    claims.push(claim);
+    (settings.progress)(4, 4);
+    let tables = vec![table("biliris-eos-size-independence", title, &head, rows), mixed];
     let notes = vec![format!(
         "{edits} edits of each kind at random places, {RENEW} to an object, which is of zeros \
          over the sparse disk; 8-byte counts and pointers (255 to a page), pool of 12 pages; \
@@ -59,6 +60,30 @@ fn size_independence(settings: &Settings<'_>) -> Result<Outcome> {
          segments, the root's too."
     )];
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
+}
+
+/// The mix of 10K to its end, a thousand operations for each MiB, at 10 MiB and 10 GiB.
+fn mixed_sizes(settings: &Settings<'_>) -> Result<(Table, Claim)> {
+    let (technique, mut rows) = (Technique::Eos(16), Vec::new());
+    let large = if settings.quick { (100 * MIB, "100 MiB") } else { (10_240 * MIB, "10 GiB") };
+    let (mut all, mut words) = (Vec::new(), Vec::new());
+    for (size, name) in [(10 * MIB, "10 MiB"), large] {
+        let (mark, shape) = aged(technique, size, Config::wide(), settings)?;
+        let update = mark.updates();
+        let per = |pages: u64| pages as f64 / update.count.max(1) as f64;
+        let (read, written) = (per(update.stats.pages_read), per(update.stats.pages_written));
+        all.push(Pages { read, written, height: shape.level });
+        let mut row = vec![name.to_owned(), mark.ops.to_string(), shape.level.to_string()];
+        row.push(percent(mark.utilization));
+        row.extend([mark.read, update].map(|cost| ms(cost, &CostModel::default())));
+        rows.push(row);
+        words.push(update.counted());
+    }
+    let words: [&dyn Display; 4] = [&technique.name(), &large.1, &words[0], &words[1]];
+    let head = ["object", "operations", "height", "utilization", "read (ms)", "update (ms)"];
+    let title = "The mix of 10K to its end, means over its second half";
+    let rows = table("biliris-eos-size-mix", title, &head, rows);
+    Ok((rows, independent("size mix, {0}", &words, &all)))
 }
 
 /// Edits until the object is made anew: many edits of 100 KiB age 10 MiB, and not 100 GiB.
@@ -71,26 +96,26 @@ struct Pages {
     height: u8,
 }
 
-fn spread(all: &[Pages], of: fn(&Pages) -> f64) -> f64 {
-    let (low, high) = all.iter().map(of).fold((f64::MAX, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
-    high - low
-}
-
-fn independent(name: &str, bytes: u64, apart: [f64; 2], height: u8) -> Claim {
-    let ours = format!("{} read, {} written", number(apart[0]), number(apart[1]));
-    let so = apart.iter().all(|d| *d <= f64::from(height));
-    claims::says("size {0} {1}", &[&name, &bytes, &height], ours, so)
+/// Whether pages read and pages written differ by the tree's height at most.
+fn independent(name: &str, words: &[&dyn Display], all: &[Pages]) -> Claim {
+    let height = all.iter().map(|m| m.height).max().unwrap_or(1);
+    let apart = |of: fn(&Pages) -> f64| {
+        let (low, high) = span(&all.iter().map(of).collect::<Vec<_>>());
+        high - low
+    };
+    let apart = [apart(|m| m.read), apart(|m| m.written)];
+    let ours = format!("{} read and written; height {height}", numbers(&apart));
+    claims::says(name, words, ours, apart.iter().all(|d| *d <= f64::from(height)))
 }
 
 fn pages_per_edit(size: u64, kind: usize, bytes: u64, edits: u64, seed: u64) -> Result<Pages> {
-    let config = Config { wide: true, ..Config::default() };
     let new = vec![0; bytes as usize];
     // Two generators: places within a page must not depend on the object's size.
     let (mut far, mut near) = (SmallRng::seed_from_u64(seed), SmallRng::seed_from_u64(seed ^ 1));
     let mut pages = Pages { read: 0.0, written: 0.0, height: 1 };
     let mut left = edits;
     while left > 0 {
-        let mut object = sparse(Technique::EosEngine(16), config, size)?;
+        let mut object = sparse(Technique::EosEngine(16), Config::wide(), size)?;
         let before = object.stats();
         for _ in 0..left.min(RENEW) {
             let within: u64 = near.random_range(0..4096);
@@ -132,7 +157,7 @@ fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
                 if threshold == 16 {
                     claims.extend(judged(technique, mean, utilization, reads, &late));
                 }
-                let update = late.insert.and(late.delete).mean_ms(&model);
+                let update = late.updates().mean_ms(&model);
                 let cells = [percent(utilization), format!("{reads:.3}"), number(update)];
                 rows.push([vec![technique.name(), mean.to_string()], cells.to_vec()].concat());
             }
@@ -150,21 +175,16 @@ fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
 }
 
 fn judged(technique: Technique, mean: u64, dense: f64, reads: f64, late: &Mark) -> [Claim; 2] {
-    let (name, pages) = (technique.name(), segment_pages(late));
-    let words: [&dyn Display; 2] = [&name, &mean];
-    let dense = claims::measures("mix utilization, {0}, {1}", &words, dense * 100.0);
-    let near = claims::measures("mix reads, {0}, {1}", &words, reads);
+    let pages = segment_pages(late);
+    let words: [&dyn Display; 5] = [
+        &technique.name(),
+        &mean,
+        &number(pages),
+        &percent(1.0 - 0.5 / pages),
+        &number(mean as f64 / 4096.0 / pages),
+    ];
     [
-        dense.because(format!(
-            "segments have {} pages on average; half a page lost at the end of each leaves {}",
-            number(pages),
-            percent(1.0 - 0.5 / pages)
-        )),
-        near.because(format!(
-            "a read goes over {} borders of segments, of {} pages each on average, and each is an \
-             access that Starburst does not need",
-            number(mean as f64 / 4096.0 / pages),
-            number(pages)
-        )),
+        claims::measures("mix utilization, {0}, {1}", &words, dense * 100.0),
+        claims::measures("mix reads, {0}, {1}", &words, reads),
     ]
 }

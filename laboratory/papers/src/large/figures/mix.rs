@@ -4,24 +4,25 @@ use anyhow::Result;
 use holdall_instrument::picture::{Axis, Panel};
 use holdall_testkit::CostModel;
 
-use super::{mix_claims as claims, statements};
+use super::{from_zero, mix_claims as claims, statements};
 use crate::large::runs::{MEANS, MixRun, SIZES, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
-use holdall_instrument::draw::{axis, lines, series};
+use holdall_instrument::draw::{axis, lines, paper_points, series};
 use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
 /// What a figure shows of a mark.
 #[derive(Clone, Copy)]
 pub(super) struct What {
     label: &'static str,
+    /// Where the axis begins and ends; at zero and behind the largest value without it.
     range: Option<(f64, f64)>,
     of: fn(&Mark, &CostModel) -> f64,
 }
 
 /// The same axis in every panel, so that ESM and EOS can be laid side by side.
 const UTILIZATION: What = What {
-    label: "storage utilization (%)",
+    label: "storage utilization (%), axis from 60",
     range: Some((60.0, 100.0)),
     of: |mark, _| mark.utilization * 100.0,
 };
@@ -31,6 +32,22 @@ pub(super) const INSERT: What =
     What { label: "insert cost (ms)", range: None, of: |mark, model| mark.insert.mean_ms(model) };
 const DELETE: What =
     What { label: "delete cost (ms)", range: None, of: |mark, model| mark.delete.mean_ms(model) };
+
+/// What the paper's text gives for the steady state: the panels, what it is of, the figure.
+const PAPER: [(&str, &str, f64); 11] = [
+    ("biliris-7-b", "1 page", 85.0),
+    ("biliris-7-b", "4 pages", 80.0),
+    ("biliris-7-b", "16 pages", 80.0),
+    ("biliris-7-b", "64 pages", 80.0),
+    ("biliris-7-c", "1 page", 96.0),
+    ("biliris-7-c", "64 pages", 75.0),
+    ("biliris-8-", "16 pages, more than", 98.0),
+    ("biliris-10-a", "Starburst", 37.0),
+    ("biliris-10-b", "Starburst", 54.0),
+    ("biliris-10-c", "Starburst", 201.0),
+    // §4.6: a thirtieth of Starburst's updates (table 3).
+    ("biliris-12-", "64 pages", 22_300.0 / 30.0),
+];
 
 /// The three panels of a figure, by a cost model.
 pub(super) fn panels(
@@ -51,9 +68,20 @@ pub(super) fn panels(
         }
         let bytes = if mean < 1024 { mean.to_string() } else { format!("{}K", mean / 1024) };
         let title = format!("({letter}) {bytes}-byte mean operation size");
-        let (x, y) = (axis("operations (thousands)"), axis(what.label));
-        let y = Axis { range: what.range, ..y };
-        panels.push(lines(&format!("{id}-{letter}"), &title, x, y, curves));
+        let id = format!("{id}-{letter}");
+        let x = curves.first().map_or(&[][..], |c| &c.points);
+        let late: Vec<f64> = x[x.len() / 2..].iter().map(|p| p.0).collect();
+        for (_, name, figure) in PAPER.iter().filter(|point| id.starts_with(point.0)) {
+            let points = late.iter().map(|x| (*x, *figure)).collect();
+            curves.push(paper_points(format!("paper: {name}"), points));
+        }
+        let zero = from_zero(what.label, &curves);
+        let y = Axis { range: what.range.or(zero.range), ..zero };
+        let caption = "Leaves of ESM or thresholds of EOS, in pages. A mark is of the operations \
+                       since the one before; hollow marks are the paper's text."
+            .to_owned();
+        let panel = lines(&id, &title, axis("operations (thousands)"), y, curves);
+        panels.push(Panel { caption, ..panel });
         (settings.progress)(turn as u64 + 1, MEANS.len() as u64);
     }
     Ok(panels)

@@ -42,6 +42,11 @@ pub struct Config {
     pub cut: Cut,
     /// Bytes of the memory that Starburst copies segments through (§3.5).
     pub copy_buffer: usize,
+    /// Pages of a leaf that are read and written together: 1 here, a leaf of ESM's in Carey 1986
+    /// (§3.4), at most [`Self::pool_segment`].
+    pub unit: u64,
+    /// Whether useful bytes are never overwritten (§3.3).
+    pub shadow: bool,
 }
 
 impl Default for Config {
@@ -57,11 +62,18 @@ impl Default for Config {
             steps_in_updates: false,
             cut: Cut::LeftLarger,
             copy_buffer: 512 * 1024,
+            unit: 1,
+            shadow: true,
         }
     }
 }
 
 impl Config {
+    /// The same for objects beyond 4 GiB.
+    pub fn wide() -> Self {
+        Self { wide: true, ..Self::default() }
+    }
+
     /// Bytes of a page.
     pub fn page_size(&self) -> usize {
         self.model.page_size as usize
@@ -203,6 +215,9 @@ impl Volume {
         let page = self.page() as u64;
         let (from, offset) = (first + at / page, (at % page) as usize);
         let pages = (offset as u64 + buf.len() as u64).div_ceil(page);
+        if self.config.unit > 1 {
+            self.load(Which::Leaf, first, self.config.unit)?;
+        }
         let short = pages as usize <= self.config.pool_segment || is(Mutation::ReadPooled);
         let fits = short && self.pool.borrow().can_hold(pages as usize);
         if fits {

@@ -49,7 +49,7 @@ impl Eos {
     fn options(&self) -> Options {
         Options {
             threshold: self.descriptor.threshold,
-            shuffle_bytes: self.bytes == Bytes::Shuffled,
+            shuffle_bytes: self.bytes == Bytes::Shuffled && !is(Mutation::EosShuffle),
             max_tail: 0,
             max_inline: self.volume.format().root_fanout(),
             max_segment_pages: MAX_SEGMENT_PAGES,

@@ -13,7 +13,6 @@ use holdall_core::techniques::segment_tree::{
 };
 
 use super::eos::{check_pages, shape_of};
-use super::growth::write_behind;
 use super::relayout::{Piece, relayout};
 use super::{LargeObject, Shape, check_range};
 use crate::large::store::{MAX_SEGMENT_PAGES, NoSegments, Peek, Volume};
@@ -27,8 +26,6 @@ pub enum InsertRule {
     /// A neighbour's bytes join them if that saves a leaf: of the two the one with more
     /// room (the paper leaves open which).
     Improved,
-    /// The same with the left neighbour, and the right one only if that does not serve.
-    ImprovedLeft,
     /// The same with both neighbours if neither serves alone: beyond the paper, which takes
     /// one of them.
     ImprovedBoth,
@@ -113,19 +110,15 @@ impl Esm {
         Ok(self.volume.end_operation(root)?)
     }
 
-    /// Of the neighbours that `serves` lets pass the one with the fewest bytes (or the left one,
-    /// by the rule); whether it is the left one.
+    /// Of the neighbours that `serves` lets pass the one with the fewest bytes; whether it is the
+    /// left one.
     fn choose(
-        &self,
         neighbours: [Option<Located>; 2],
         serves: impl Fn(u64) -> bool,
     ) -> Option<(Located, bool)> {
         let [left, right] = neighbours;
         let both = [left.map(|l| (l, true)), right.map(|l| (l, false))];
-        let mut serving = both.into_iter().flatten().filter(|(l, _)| serves(l.slice.len));
-        if self.rule == InsertRule::ImprovedLeft {
-            return serving.next();
-        }
+        let serving = both.into_iter().flatten().filter(|(l, _)| serves(l.slice.len));
         serving.min_by_key(|(l, _)| l.slice.len)
     }
 
@@ -210,13 +203,9 @@ impl LargeObject for Esm {
         let Some(last) = last else {
             return self.put(&[], vec![Piece::New(bytes)], &full_but_two(n, capacity));
         };
-        if last.slice.len + n <= capacity {
-            let mut grown = last.slice;
-            write_behind(&self.volume, &mut grown, bytes)?;
-            return self.index(last.start, last.end(), vec![grown]);
-        }
         let mut old = vec![last];
-        if last.start > 0
+        if last.slice.len + n > capacity
+            && last.start > 0
             && let Some(left) = self.leaf(last.start - 1)?
             && left.slice.len < capacity
         {
@@ -289,7 +278,7 @@ impl LargeObject for Esm {
             return self.put_with(vec![leaf], pieces, None, leaves);
         }
         let neighbours = self.neighbours(leaf.start, leaf.end())?;
-        let neighbour = self.choose(neighbours, |other| total + other <= leaves * capacity);
+        let neighbour = Self::choose(neighbours, |other| total + other <= leaves * capacity);
         if let (InsertRule::ImprovedBoth, None, [Some(left), Some(right)]) =
             (self.rule, neighbour, neighbours)
             && left.slice.len + total + right.slice.len <= (leaves + 1) * capacity
@@ -324,7 +313,7 @@ impl LargeObject for Esm {
         }
         let around =
             if total < half { self.neighbours(first.start, last.end())? } else { [None, None] };
-        let neighbour = self.choose(around, |_| true);
+        let neighbour = Self::choose(around, |_| true);
         let all = total + neighbour.map_or(0, |(l, _)| l.slice.len);
         self.put_with(old, pieces, neighbour, all.div_ceil(capacity))
     }

@@ -95,8 +95,6 @@ pub enum Technique {
     Esm(u16),
     /// The same with the basic insert.
     EsmBasic(u16),
-    /// The same with the improved insert that prefers the left neighbour.
-    EsmLeft(u16),
     /// The same with both neighbours if neither serves alone.
     EsmBoth(u16),
     /// Starburst long fields.
@@ -113,7 +111,6 @@ impl Technique {
         match self {
             Self::Esm(pages) => format!("ESM, {pages}-page leaves"),
             Self::EsmBasic(pages) => format!("ESM basic, {pages}-page leaves"),
-            Self::EsmLeft(pages) => format!("ESM left first, {pages}-page leaves"),
             Self::EsmBoth(pages) => format!("ESM both neighbours, {pages}-page leaves"),
             Self::Starburst => "Starburst".into(),
             Self::Eos(threshold) => format!("EOS, T = {threshold}"),
@@ -132,7 +129,6 @@ impl Technique {
         Ok(match self {
             Self::Esm(pages) => Box::new(Esm::new(volume, pages, InsertRule::Improved)?),
             Self::EsmBasic(pages) => Box::new(Esm::new(volume, pages, InsertRule::Basic)?),
-            Self::EsmLeft(pages) => Box::new(Esm::new(volume, pages, InsertRule::ImprovedLeft)?),
             Self::EsmBoth(pages) => Box::new(Esm::new(volume, pages, InsertRule::ImprovedBoth)?),
             Self::Starburst => Box::new(Starburst::new(volume)),
             Self::Eos(threshold) => Box::new(Eos::new(volume, threshold, Bytes::Shuffled)),

@@ -5,7 +5,7 @@
 //! its parent says which bytes are useful. One that only gains bytes at its end is written in
 //! place, from its last page on. Any other gets new pages, shadowing the whole leaf, of which
 //! those with useful bytes are written in one access. Every old leaf is read at most once,
-//! all before the first write.
+//! all before the first write. [`Config`](crate::large::store::Config) has two other ways.
 
 use std::ops::Range;
 
@@ -37,12 +37,11 @@ impl Piece<'_> {
 enum Plan {
     /// The old leaf stays, with fewer useful bytes.
     Keep(usize),
-    /// The old leaf gets bytes behind its own.
-    Extend(usize),
+    /// The old leaf keeps its first bytes; what follows goes behind them, on its own pages. Of
+    /// the bytes kept these are written once more.
+    InPlace(usize, Range<u64>),
     /// New pages.
     Fresh,
-    /// The old leaf's own pages, against the rule of shadowing.
-    Over(usize),
 }
 
 /// Gives the content `pieces` of the old `leaves` new leaves of these `sizes`, each on
@@ -57,35 +56,33 @@ pub(super) fn relayout(
     let total: u64 = pieces.iter().map(Piece::len).sum();
     ensure!(total == sizes.iter().sum::<u64>(), "sizes {sizes:?} for {total} bytes");
     let outputs = cut(pieces, sizes);
-    let plans: Vec<Plan> = outputs.iter().map(|o| plan(leaves, o)).collect();
     let page = volume.page() as u64;
-    let held = read_needed(volume, leaves, &outputs, &plans, page)?;
+    // Pages that are written together.
+    let unit = if is(Mutation::EsmDirty) { pages } else { volume.config().unit };
+    let shadow = volume.config().shadow && !is(Mutation::LeafShadow);
+    let plans: Vec<Plan> = outputs.iter().map(|o| plan(leaves, o, unit * page, shadow)).collect();
+    let held = read_needed(volume, leaves, &outputs, &plans)?;
     let mut new = Vec::with_capacity(outputs.len());
     for ((output, plan), size) in outputs.iter().zip(&plans).zip(sizes) {
-        let reference = match *plan {
-            Plan::Keep(leaf) => leaves[leaf].reference,
-            Plan::Extend(leaf) => {
-                let Slice { reference, len, .. } = leaves[leaf];
-                let from = len - len % page;
-                let mut bytes = held.bytes(leaf, from..len).to_vec();
+        let mut bytes = Vec::new();
+        let (reference, first) = match plan {
+            Plan::Keep(leaf) => (leaves[*leaf].reference, None),
+            Plan::InPlace(leaf, again) => {
+                bytes.extend_from_slice(held.bytes(*leaf, again.clone()));
                 held.gather(&output[1..], &mut bytes);
-                volume.write_leaf(reference + from / page, bytes)?;
-                reference
+                let reference = leaves[*leaf].reference;
+                (reference, Some(reference + again.start / page))
             }
-            Plan::Fresh | Plan::Over(_) => {
-                let mut bytes = Vec::with_capacity((*size).next_multiple_of(page) as usize);
+            Plan::Fresh => {
                 held.gather(output, &mut bytes);
-                if is(Mutation::EsmDirty) {
-                    bytes.resize((pages * page) as usize, 0);
-                }
-                let reference = match *plan {
-                    Plan::Over(leaf) => leaves[leaf].reference,
-                    _ => volume.leaf().take(pages)?,
-                };
-                volume.write_leaf(reference, bytes)?;
-                reference
+                let taken = volume.leaf().take(pages)?;
+                (taken, Some(taken))
             }
         };
+        if let Some(first) = first {
+            bytes.resize(bytes.len().next_multiple_of((unit * page) as usize), 0);
+            volume.write_leaf(first, bytes)?;
+        }
         new.push(Slice::run(reference, *size));
     }
     for leaf in leaves {
@@ -138,17 +135,16 @@ fn push<'a>(output: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
     output.push(piece);
 }
 
-fn plan(leaves: &[Slice], output: &[Piece<'_>]) -> Plan {
+/// What becomes of `output`, if leaves are written by `unit` bytes.
+fn plan(leaves: &[Slice], output: &[Piece<'_>], unit: u64, shadow: bool) -> Plan {
     match output {
         [Piece::Old(leaf, range)] if range.start == 0 => Plan::Keep(*leaf),
-        [Piece::Old(leaf, range), _, ..]
-            if *range == (0..leaves[*leaf].len) && !is(Mutation::AppendInPlace) =>
-        {
-            Plan::Extend(*leaf)
-        }
-        // Bytes that were useful are written over, if they are.
-        [Piece::Old(leaf, range), _, ..] if range.start == 0 && is(Mutation::LeafShadow) => {
-            Plan::Over(*leaf)
+        [Piece::Old(leaf, range), _, ..] if range.start == 0 => {
+            let appends = range.end == leaves[*leaf].len && !is(Mutation::AppendInPlace);
+            match appends || !shadow {
+                true => Plan::InPlace(*leaf, range.end - range.end % unit..range.end),
+                false => Plan::Fresh,
+            }
         }
         _ => Plan::Fresh,
     }
@@ -181,7 +177,6 @@ fn read_needed(
     leaves: &[Slice],
     outputs: &[Vec<Piece<'_>>],
     plans: &[Plan],
-    page: u64,
 ) -> Result<Held> {
     let mut needed: Vec<Range<u64>> = vec![0..0; leaves.len()];
     let mut need = |leaf: usize, r: Range<u64>| {
@@ -193,14 +188,13 @@ fn read_needed(
         }
     };
     for (output, plan) in outputs.iter().zip(plans) {
-        let moved = match *plan {
+        let moved = match plan {
             Plan::Keep(_) => &[],
-            Plan::Extend(leaf) => {
-                let len = leaves[leaf].len;
-                need(leaf, len - len % page..len);
+            Plan::InPlace(leaf, again) => {
+                need(*leaf, again.clone());
                 &output[1..]
             }
-            Plan::Fresh | Plan::Over(_) => output.as_slice(),
+            Plan::Fresh => output.as_slice(),
         };
         for piece in moved {
             if let Piece::Old(leaf, range) = piece {

@@ -253,6 +253,66 @@ fn eos_keeps_to_its_threshold() {
     assert_eq!(done.writes, 1);
 }
 
+/// Pages of leaves and segments.
+fn leaves(object: &dyn LargeObject) -> (u64, u64) {
+    object.check().unwrap();
+    let shape = object.shape().unwrap();
+    (shape.leaf_pages, shape.segments)
+}
+
+#[test]
+fn eos_takes_bytes_along_if_that_saves_a_page() {
+    // The 1000 bytes left of the cut and the 2896 right of it fit on one page.
+    let mut eos = object(Technique::Eos(1), 64 * 1024);
+    let done = accesses(eos.as_mut(), |o| o.delete(8 * 4096 + 1000, 200).unwrap());
+    assert_eq!((done.pages_written, leaves(eos.as_ref())), (1, (16, 3)));
+    // With 100 more they would not, and stay.
+    let mut eos = object(Technique::Eos(1), 64 * 1024);
+    let done = accesses(eos.as_mut(), |o| o.insert(8 * 4096 + 100, &[7; 100]).unwrap());
+    assert_eq!((done.pages_written, leaves(eos.as_ref())), (1, (17, 3)));
+    // The engine moves none.
+    let mut engine = object(Technique::EosEngine(1), 64 * 1024);
+    engine.delete(8 * 4096 + 1000, 200).unwrap();
+    assert_eq!(leaves(engine.as_ref()), (17, 3));
+}
+
+#[test]
+fn eos_takes_bytes_of_one_neighbour() {
+    let mut eos = in_memory(Technique::Eos(1), Config::default()).unwrap();
+    for len in [1500, 8100, 1500] {
+        let end = eos.size();
+        eos.insert(end, &vec![1; len]).unwrap();
+    }
+    assert_eq!(leaves(eos.as_ref()), (4, 3), "joining any two saves no page");
+    // 500 bytes between twice 1500: one page would hold all, but one neighbour goes along.
+    eos.delete(1500, 7600).unwrap();
+    assert_eq!(leaves(eos.as_ref()), (2, 2));
+}
+
+#[test]
+fn leaves_whole_or_in_place_as_the_comparison_has_them() {
+    let esm = |unit, shadow| {
+        let config = Config { unit, shadow, ..Config::default() };
+        let mut object = in_memory(Technique::Esm(4), config).unwrap();
+        build(object.as_mut(), 64 * 1024, 64 * 1024).unwrap();
+        // The second of four leaves gets room.
+        object.delete(5 * 4096, 1000).unwrap();
+        object
+    };
+    let read = |unit, shadow| {
+        let done = accesses(esm(unit, shadow).as_mut(), |o| o.read(100, &mut [0; 100]).unwrap());
+        (done.reads, done.pages_read)
+    };
+    assert_eq!((read(1, true), read(4, true)), ((1, 1), (1, 4)));
+    let written = |unit, shadow| {
+        let mut object = esm(unit, shadow);
+        let done = accesses(object.as_mut(), |o| o.insert(6 * 4096, &[7; 100]).unwrap());
+        (done.writes, done.pages_written)
+    };
+    // Shadowed the leaf's four pages with useful bytes; in place those from the change on.
+    assert_eq!((written(1, true), written(4, true), written(1, false)), ((1, 4), (1, 4), (1, 2)));
+}
+
 #[test]
 fn building_and_scanning_closed_forms() {
     let model = CostModel::default();
