@@ -2,7 +2,8 @@
 //!
 //! Owns: their form, and which run counts: one of full size and of a commit that anybody can
 //! check out. A marker asks for `lab` (how many claims of each paper hold), for `lab/PAPER` or for
-//! `lab/NUMBER` (the rows of a paper, or of a claim).
+//! `lab/NUMBER` (the rows of a paper, or of a claim), or for those of them that do not plainly hold,
+//! with the reasons: `lab/PAPER failing`.
 
 use super::block::Item;
 use anyhow::{Context as _, Result, ensure};
@@ -14,6 +15,8 @@ use std::path::Path;
 const CLAIMS: &str = "claims.json";
 /// What a marker calls the lab.
 const LAB: &str = "lab";
+/// Behind a paper or a number: only the rows that do not plainly hold.
+const FAILING: &str = " failing";
 /// Stands in place of a table until there is a run.
 const NONE: &str = "\nNo run of full size is kept yet.\n\n";
 
@@ -100,13 +103,19 @@ pub fn of(items: &[Item<'_>], run: Option<&Run>) -> Result<String> {
         out.push_str(&counted(run));
         return Ok(out + "\n");
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut failing) = (Vec::new(), Vec::new());
     for Item { row, .. } in items {
-        let before = rows.len();
-        rows.extend(run.claims.iter().filter(|c| c.of == *row || c.number() == *row));
-        ensure!(rows.len() > before, "the lab's kept run has no claims of {row}");
+        let name = row.strip_suffix(FAILING).unwrap_or(row);
+        let mut of = run.claims.iter().filter(|c| c.of == name || c.number() == name).peekable();
+        ensure!(of.peek().is_some(), "the lab's kept run has no claims of {name}");
+        if name.len() < row.len() {
+            failing.extend(of.filter(|c| c.is_told()));
+        } else {
+            rows.extend(of);
+        }
     }
-    out.push_str(&claims(&rows));
+    ensure!(rows.is_empty() || failing.is_empty(), "failing rows are a table of their own");
+    out.push_str(&if rows.is_empty() { reasons(&failing) } else { claims(&rows) });
     Ok(out + "\n")
 }
 
@@ -114,6 +123,11 @@ impl Claim {
     /// Of the list of claims: the first word of its name.
     fn number(&self) -> &str {
         self.id.split_whitespace().next().unwrap_or_default()
+    }
+
+    /// Whether a reader must be told why it does not plainly hold.
+    fn is_told(&self) -> bool {
+        self.verdict == "fails" || self.verdict == "holds by assumption"
     }
 }
 
@@ -159,12 +173,23 @@ fn claims(rows: &[&Claim]) -> String {
         let verdict = if verdict == "fails" { "**fails**" } else { verdict };
         let _ = writeln!(out, "| {} | {verdict} |", cells.join(" | "));
     }
-    let told = |c: &&&Claim| c.verdict == "fails" || c.verdict == "holds by assumption";
-    for row in rows.iter().filter(told).filter(|c| !c.because.trim().is_empty()) {
+    for row in rows.iter().filter(|c| c.is_told() && !c.because.trim().is_empty()) {
         let _ = write!(out, "\n- **{}** {}: {}", cell(&row.id), row.verdict, cell(&row.because));
     }
     if !out.ends_with('\n') {
         out.push('\n');
+    }
+    out
+}
+
+/// Rows that do not plainly hold, each with its reason.
+fn reasons(rows: &[&Claim]) -> String {
+    let mut out =
+        String::from("| claim | where | paper | ours | verdict | why |\n|---|---|---|---|---|---|\n");
+    for row in rows {
+        let Claim { id, section, paper, ours, verdict, because, .. } = row;
+        let cells = [id, section, paper, ours, verdict, because].map(|text| cell(text));
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out
 }

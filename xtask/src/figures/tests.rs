@@ -70,11 +70,22 @@ fn claims_of_the_lab_are_counted_and_listed() {
         assert!(rows.contains(line), "{line} in {rows}");
     }
     assert!(!rows.contains("B15"), "{rows}");
+
+    let failing = "<!-- figures: lab/biliris failing; lab/E3 failing -->\n<!-- end -->\n";
+    let rows = written(failing, &kept()).unwrap();
+    for line in [
+        "| claim | where | paper | ours | verdict | why |\n",
+        "| B13 10240 | §4.4 | 54 ms | 60 ms | fails | 1 access more |\n",
+        "| E3 | figure 7 | 0.2 | 0.3 | holds by assumption | Assumed: warm |\n",
+    ] {
+        assert!(rows.contains(line), "{line} in {rows}");
+    }
+    assert!(!rows.contains("B13 100 "), "{rows}");
 }
 
 #[test]
 fn markers_of_the_lab_that_are_wrong_are_refused() {
-    for rows in ["lab/B1", "lab/none", "lab; lab/B13", "lab/B13; w2"] {
+    for rows in ["lab/B1", "lab/none failing", "lab; lab/B13", "lab/B13; w2", "lab/B13; lab/E3 failing"] {
         let text = format!("<!-- figures: {rows} -->\n<!-- end -->\n");
         assert!(written(&text, &kept()).is_err(), "{rows}");
     }

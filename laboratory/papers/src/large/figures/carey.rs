@@ -67,7 +67,7 @@ fn carey(settings: &Settings<'_>) -> Result<Outcome> {
     let tables = vec![table("biliris-carey", CAREY.title, &head, rows)];
     let notes = vec![
         "With leaves of one page a page is the whole leaf: the first two ways are one. Carey's \
-         figures are not in the paper; what is said of them is."
+         figures are not in the paper; what it concludes from them is."
             .into(),
     ];
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
