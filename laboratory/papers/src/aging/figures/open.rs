@@ -10,7 +10,6 @@ use super::plan::{
 };
 use crate::aging::case::{Case, KNOWN, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
-use crate::kit::claims;
 use holdall_instrument::draw::{axis_of, lines, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use anyhow::Result;
 
 use super::plan::{
-    FILES, Group, KB, MB, Set, base, base_set, counted, fragment_panels, outcome, run,
+    FILES, Group, KB, MB, Set, against, base, base_set, counted, fragment_panels, outcome, run,
 };
 use crate::aging::case::{Case, Run, Sizes};
 use crate::aging::system::Kind;
