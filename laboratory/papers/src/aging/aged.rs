@@ -3,7 +3,6 @@
 //! Owns: what is measured at each age. Storage age is bytes of safe writes over live bytes;
 //! which object is replaced is drawn evenly.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -13,7 +12,8 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::fs::Advice;
 
-use super::case::{Case, Point, Run, Sizes};
+use super::case::{Case, Point, Run};
+use super::gaps::lay;
 use super::markers::{Content, Mark, Places, check, marks_of};
 use super::places::{extents, files_below, of_files, of_image, runs};
 use super::system::postgres::Server;
@@ -51,8 +51,6 @@ pub(super) struct Aged<'r> {
     last: (Duration, u64),
     /// Read calls of an object at the last point, `None` if another process reads.
     calls: Option<f64>,
-    /// Mean fragments at the last point: of the smaller half of the objects, and of the larger.
-    halves: [f64; 2],
 }
 
 impl<'r> Aged<'r> {
@@ -78,7 +76,6 @@ impl<'r> Aged<'r> {
             written: 0,
             last: (Duration::ZERO, 0),
             calls: None,
-            halves: [0.0; 2],
         })
     }
 
@@ -128,13 +125,8 @@ impl<'r> Aged<'r> {
     fn account(&mut self) -> Result<String> {
         let keys: Vec<u64> = self.objects.iter().map(|o| o.key).collect();
         let mut own = self.store()?.account(&keys)?;
-        // Writing to a string cannot fail.
         if let Some(calls) = self.calls {
-            let _ = write!(own, "; an object is read by {} calls", number(calls));
-        }
-        if matches!(self.case.sizes, Sizes::Uniform(_)) {
-            let [small, large] = self.halves.map(number);
-            let _ = write!(own, "; the smaller half has {small} fragments, the larger {large}");
+            own = format!("{own}; an object is read by {} calls", number(calls));
         }
         let files = files_below(self.volume.dir())?;
         let largest = files.iter().max_by_key(|file| file.metadata().map_or(0, |m| m.len()));
@@ -154,6 +146,9 @@ impl<'r> Aged<'r> {
 
     /// Bulk load up to the occupancy.
     fn fill(&mut self) -> Result<()> {
+        let gaps = self.case.in_gaps;
+        let (content, bytes) = (self.content, self.volume.bytes());
+        let small = if gaps { lay(self.store()?.as_mut(), content, bytes)? } else { Vec::new() };
         let sizes = self.case.sizes.filling(self.wanted(), &mut self.rng);
         for batch in sizes.chunks(self.case.together) {
             let first = self.objects.len();
@@ -167,7 +162,7 @@ impl<'r> Aged<'r> {
             }
         }
         self.live = self.written;
-        Ok(())
+        small.into_iter().try_for_each(|key| self.store()?.delete(key))
     }
 
     /// New versions of as many objects as are written together, drawn evenly.
@@ -267,21 +262,17 @@ impl<'r> Aged<'r> {
                 of_files(&files, &live)?
             }
         };
-        let mut all = Vec::new();
+        let (mut sum, mut most) = (0.0, 0);
         for (at, object) in self.objects.iter().enumerate() {
             let (fragments, found) = places.fragments(at as u32);
             let marks = marks_of(object.size);
             if (found as f64) < FOUND * marks as f64 {
                 bail!("object {at}: {found} of {marks} markers found on the volume");
             }
-            all.push((object.size, fragments));
+            sum += f64::from(fragments);
+            most = most.max(fragments);
         }
-        all.sort_unstable();
-        let sum = |part: &[(usize, u32)]| part.iter().map(|(_, n)| f64::from(*n)).sum::<f64>();
-        let (small, large) = all.split_at(all.len() / 2);
-        self.halves = [small, large].map(|part| sum(part) / part.len() as f64);
-        let most = all.iter().map(|(_, n)| *n).max().unwrap_or_default();
-        Ok((sum(&all) / all.len() as f64, most))
+        Ok((sum / self.objects.len() as f64, most))
     }
 
     /// MB/s of random objects, each read once and checked.

@@ -1,13 +1,14 @@
 //! What is run and what comes out: a case, and its points by storage age (Sears §4.5, §4.6).
 
-use std::fmt::Write as _;
-
 use rand::Rng;
 use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};
 
 use super::system::{Ask, Kind};
 use holdall_instrument::experiment::Settings;
+
+/// What is added to the name of a system that gets sizes before bytes.
+pub const KNOWN: &str = ", size known";
 
 /// Sizes of objects in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Case {
     pub ask: Ask,
     /// Objects that are appended to in turns, each append durable; 1 for safe writes.
     pub together: usize,
+    /// Whether the objects are loaded into gaps between small ones, which go then.
+    pub in_gaps: bool,
     /// At which it is measured, rising; the filled store is age 0.
     pub ages: Vec<u32>,
     /// Seconds of writing after which it is cut off.
@@ -69,25 +72,12 @@ pub struct Case {
 impl Case {
     /// What tables call the system, and how it is used.
     pub fn system(&self) -> String {
-        format!("{}{}", self.kind.name(), if self.ask.hint { ", size known" } else { "" })
+        format!("{}{}", self.kind.name(), if self.ask.hint { KNOWN } else { "" })
     }
 
     /// All that a result depends on, for the name of a part.
     pub fn name(&self, settings: &Settings<'_>) -> String {
-        let Self { volume, occupancy, together, limit, ask, .. } = self;
-        let mut name = format!(
-            "aging {} {:?} v{volume} o{occupancy} r{} h{} t{together} l{limit} s{} a",
-            self.kind.name(),
-            self.sizes,
-            ask.request,
-            ask.hint,
-            settings.seed,
-        );
-        for age in &self.ages {
-            // Writing to a string cannot fail.
-            let _ = write!(name, ".{age}");
-        }
-        name
+        format!("aging {self:?} s{}", settings.seed)
     }
 }
 
@@ -125,6 +115,15 @@ impl Run {
     /// The last point at or before `age`, give or take a tenth.
     pub fn at(&self, age: f64) -> Option<&Point> {
         self.points.iter().rev().find(|p| p.age <= age + 0.1)
+    }
+
+    /// Fragments of this run and another at the last age that both reached.
+    pub fn beside(&self, other: &Self) -> Option<(f64, f64)> {
+        let age = |p: &Point| p.age.floor() as u64;
+        self.points.iter().rev().find_map(|p| {
+            let same = other.points.iter().find(|q| age(q) == age(p))?;
+            Some((p.fragments, same.fragments))
+        })
     }
 
     /// Fragments at the last age.
@@ -166,5 +165,9 @@ mod tests {
         assert_eq!(found(2.0), Some(2.08));
         assert_eq!(run.fragments(), Some(3.08));
         assert_eq!(Run::default().at(1.0), None);
+        let longer = Run { points: [0.0, 1.3, 2.0, 3.0].map(point).to_vec(), ..Run::default() };
+        assert_eq!(run.beside(&longer), Some((3.08, 3.0)));
+        assert_eq!(longer.beside(&run), Some((3.0, 3.08)));
+        assert_eq!(run.beside(&Run::default()), None);
     }
 }

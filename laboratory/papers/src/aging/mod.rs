@@ -8,6 +8,7 @@ mod aged;
 mod bench;
 mod case;
 mod figures;
+mod gaps;
 mod markers;
 mod places;
 mod system;
@@ -30,7 +31,7 @@ pub static PAPER: Paper = Paper {
                until ten times the bytes of the store were written; markers in the objects tell \
                from the raw disk in how many fragments each lies.",
     bearing: "Objects of every size lie in one file, in segments from buddy spaces, and a writer \
-              takes a size hint: figures 3, 5 and 7 show what that does to fragments as the \
-              store ages, the interleaved appends what is left if no hint can be given.",
+              takes a size hint: figures 3, 5 and 6 show what that does to fragments as the \
+              store ages, the interleaved appends what windows of room do.",
     experiments: figures::experiments,
 };

@@ -32,6 +32,7 @@ fn case(kind: Kind) -> Case {
         occupancy: 0.1,
         ask: Ask { request: 16 << 10, hint: false },
         together: 1,
+        in_gaps: false,
         ages: vec![1, 2],
         limit: 600,
     }
@@ -105,4 +106,16 @@ fn a_run_that_was_kept_is_not_made_again() {
 fn too_long_a_run_is_cut_off() {
     let run = run(&Case { limit: 0, ..case(Kind::Holdall) });
     assert!(run.remarks.iter().any(|r| r.starts_with("cut off")), "{run:?}");
+}
+
+#[test]
+fn objects_loaded_into_gaps_lie_in_pieces() {
+    let sizes = Sizes::Constant(256 << 10);
+    for kind in [Kind::Holdall, Kind::Files(FileSystem::Ext4)] {
+        let apart = Case { in_gaps: true, sizes, occupancy: 0.4, volume: 24 << 20, ..case(kind) };
+        let (gaps, clean) = (run(&apart), run(&Case { in_gaps: false, ..apart }));
+        let [a, b] = [&gaps, &clean].map(|run| run.points[0].fragments);
+        // In a directory nothing keeps files to the gaps.
+        assert!(a > 4.0 * b || !gaps.remarks.is_empty(), "{kind:?}: {gaps:?}, {clean:?}");
+    }
 }

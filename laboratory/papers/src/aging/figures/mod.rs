@@ -1,7 +1,8 @@
 //! Figures 1 to 7 of the paper, and the two questions that it leaves open.
 //!
 //! Owns the list of experiments. What shows throughput has the machine for itself; what only
-//! counts fragments does not need it. Figures of one workload share its runs by the parts kept.
+//! counts fragments does not need it. Figures of one workload share its runs by the parts kept, so
+//! that all of them count as timed if one shows throughput.
 
 mod clean;
 mod curves;
@@ -17,12 +18,13 @@ pub(super) fn experiments() -> Vec<Box<dyn Experiment>> {
     let timed = |id, title, make| Figure::new(id, title, make).needs(Needs::ALONE);
     Figure::list(&[
         timed("sears-1", "Throughput of a clean store by object size", clean::throughput),
-        timed("sears-2", "Read throughput as the store ages, 256 KB and 1 MB", curves::reads),
-        counted("sears-3", "Fragments as the store ages, 10 MB", curves::fragments_large),
-        timed("sears-4", "Write throughput as the store ages, 1 MB", curves::writes),
+        timed("sears-2", "Read throughput as the store ages, 256 KB to 1 MB", curves::reads),
+        timed("sears-3", "Fragments as the store ages, 10 MB", curves::fragments_large),
+        timed("sears-4", "Write throughput as the store ages, 1 and 10 MB", curves::writes),
         timed("sears-5", "Fragments as the store ages, 256 KB and 1 MB", curves::fragments_small),
-        counted("sears-6", "Constant and uniform sizes, 10 MB", pools::sizes),
-        counted("sears-7", "Occupancy and the pool of free objects, 256 KB", pools::occupancy),
+        timed("sears-6", "Constant and uniform sizes, 10 MB", pools::sizes),
+        counted("sears-7", "Occupancy and the pool of free objects", pools::occupancy),
+        counted("sears-gaps", "A volume whose free space is in pieces, 1 MB", curves::gaps),
         counted("sears-requests", "Request size and size hint, 1 MB", open::requests),
         timed("sears-interleaved", "Interleaved appends to many objects, 1 MB", open::interleaved),
     ])

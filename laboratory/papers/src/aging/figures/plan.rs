@@ -3,39 +3,46 @@
 //! Owns: sizes of volumes, ages and limits, full and quick, and the assumptions that every
 //! figure notes.
 
+use std::fmt::Display;
+
 use anyhow::Result;
-use holdall_instrument::picture::{Panel, Scale, Series, Table};
+use holdall_instrument::picture::{Axis, Panel, Scale, Series};
 
 use crate::aging::bench::Bench;
 use crate::aging::case::{Case, Point, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
 use crate::aging::volume::FileSystem;
-use holdall_instrument::draw::{axis, axis_of, lines, number, series, table};
+use crate::kit::claims;
+use holdall_instrument::draw::{axis, axis_in, axis_of, lines, number, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 pub(super) const KB: usize = 1 << 10;
 pub(super) const MB: usize = 1 << 20;
 /// One file for each object, if it is measured in any case.
 pub(super) const FILES: Kind = Kind::Files(FileSystem::Ext4);
-/// Of most panels.
-pub(super) const FRAGMENTS: &str = "fragments per object";
+/// Of most panels; one system has a hundred times the fragments of the others.
+const FRAGMENTS: &str = "fragments per object, powers of two from 1";
 
 /// The case that others vary: safe writes of 64 KB requests without a hint on a volume half
 /// full, to age 10.
 pub(super) fn base(kind: Kind, sizes: Sizes, settings: &Settings<'_>) -> Case {
     let (Sizes::Constant(mean) | Sizes::Uniform(mean)) = sizes;
-    // 320, 100 and 24 objects.
-    let full = if mean < MB { 640 * mean } else { (200 * mean).min(500 * MB) } as u64;
+    // Of 256 KB 320 objects, of 512 KB 200, of 1 MB 100, of 10 MB 24.
+    let full = (640 * mean).min(if mean > MB { 500 * MB } else { 200 * MB }) as u64;
     let (volume, ages, limit) = if settings.quick {
         let volume = (if mean < 4 * MB { 32 * MB } else { 8 * mean }) as u64;
         (volume, vec![1, 2], 1)
     } else {
-        // XFS takes no smaller volume.
-        let volume = if kind == Kind::Files(FileSystem::Xfs) { full.max(300 << 20) } else { full };
-        (volume, vec![1, 2, 3, 4, 5, 6, 8, 10], 180)
+        (least(kind, full), vec![1, 2, 3, 4, 5, 6, 8, 10], 180)
     };
     let ask = Ask { request: 64 * KB, hint: false };
-    Case { kind, sizes, volume, occupancy: 0.5, ask, together: 1, ages, limit }
+    let (occupancy, together, in_gaps) = (0.5, 1, false);
+    Case { kind, sizes, volume, occupancy, ask, together, in_gaps, ages, limit }
+}
+
+/// `volume` bytes, or the smallest volume that the file system takes.
+pub(super) fn least(kind: Kind, volume: u64) -> u64 {
+    volume.max(kind.file_system().facts().3)
 }
 
 /// Cases that are shown together: of one size, one volume or one way to write.
@@ -105,23 +112,39 @@ impl Group {
     }
 
     /// One figure of all its points by storage age, a line for each system.
-    pub(super) fn panel(
-        &self,
-        what: &str,
-        unit: &str,
-        value: fn(&Point) -> f64,
-        paper: Option<Series>,
-    ) -> Panel {
+    fn panel(&self, what: &str, unit: &str, value: fn(&Point) -> f64, caption: &str) -> Panel {
         let points = |run: &Run| run.points.iter().map(|p| (p.age, value(p))).collect();
-        let mut all: Vec<_> = self.ran().map(|r| series(r.system.clone(), points(r))).collect();
-        all.extend(paper);
+        let all: Vec<_> = self.ran().map(|r| series(r.system.clone(), points(r))).collect();
         let title = format!("{what}: {}", self.label);
         let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
         let id = words.collect::<Vec<_>>().join("-").to_lowercase();
-        // One system has a hundred times the fragments of the others.
-        let y = if unit == FRAGMENTS { axis_of(unit, Scale::Log2) } else { axis(unit) };
-        lines(&id, &title, axis("storage age, safe writes per object"), y, all)
+        let x = axis("storage age, safe writes per object");
+        let log = unit == FRAGMENTS;
+        let y = if log { axis_of(unit, Scale::Log2) } else { from_zero(unit, &all) };
+        Panel { caption: caption.to_owned(), ..lines(&id, &title, x, y, all) }
     }
+}
+
+/// An axis from zero, for what the lines show.
+pub(super) fn from_zero(label: &str, all: &[Series]) -> Axis {
+    let values = all.iter().flat_map(|s| &s.points).map(|p| p.1);
+    axis_in(label, 0.0, values.fold(0.0, f64::max).max(1.0) * 1.05)
+}
+
+/// Fragments by age, a panel for each group.
+pub(super) fn fragment_panels(groups: &[Group], caption: &str) -> Vec<Panel> {
+    let panel = |g: &Group| g.panel("Fragments", FRAGMENTS, |p| p.fragments, caption);
+    groups.iter().map(panel).collect()
+}
+
+/// Throughput by age, a panel for each group.
+pub(super) fn rate_panels(
+    groups: &[Group],
+    what: &str,
+    value: fn(&Point) -> f64,
+    caption: &str,
+) -> Vec<Panel> {
+    groups.iter().map(|g| g.panel(what, "MB per second", value, caption)).collect()
 }
 
 /// The run of which `value` is highest, and that value.
@@ -147,26 +170,23 @@ pub(super) fn counted(run: &Run) -> String {
     )
 }
 
-/// The numbers of all runs.
-fn numbers(groups: &[Group], timed: bool) -> Table {
-    let row = |label: &str, run: &Run, p: &Point| {
-        let rates = if timed { vec![p.read, p.write] } else { Vec::new() };
-        let cells = [p.age, p.fragments, f64::from(p.most)].into_iter().chain(rates);
-        let cells = cells.map(|n| number((n * 100.0).round() / 100.0));
-        let names = [run.system.clone(), label.to_owned(), run.objects.to_string()];
-        names.into_iter().chain(cells).collect()
-    };
-    let runs = groups.iter().flat_map(|g| g.runs.iter().map(move |run| (&g.label, run)));
-    let rows = runs.flat_map(|(l, run)| run.points.iter().map(move |p| row(l, run, p)));
-    let head = ["system", "case", "objects", "age", "fragments", "most", "read MB/s", "write MB/s"];
-    table("numbers", "Numbers", &head[..if timed { 8 } else { 6 }], rows.collect())
+/// A claim of the fragments of two runs, at the last age that both reached.
+pub(super) fn against(
+    name: &str,
+    words: &[&dyn Display],
+    (own, other): (&Run, &Run),
+    so: impl Fn(f64, f64) -> bool,
+) -> Option<Claim> {
+    let (a, b) = own.beside(other)?;
+    let who = if own.system == other.system { "" } else { &format!("{} ", other.system) };
+    let claim = claims::says(name, words, format!("{a:.3} against {who}{b:.3}"), so(a, b));
+    Some(claim.because(format!("{}; against {}", counted(own), counted(other))))
 }
 
-/// An outcome with the numbers of all groups, the notes that all figures have, what the paper's
-/// text tells of this one, and each run's remarks.
+/// An outcome with the notes that all figures have, what the paper's text tells of this one, and
+/// each run's remarks.
 pub(super) fn outcome(
     groups: &[Group],
-    timed: bool,
     panels: Vec<Panel>,
     claims: Vec<Claim>,
     paper: &str,
@@ -174,31 +194,24 @@ pub(super) fn outcome(
     let mut notes: Vec<String> = [
         paper,
         "Every run has a fresh volume: an ext4 image (or XFS, Btrfs) behind a loop device without \
-         cache of its own. PostgreSQL has its log and catalogue on another disk, as the paper's \
-         database had. All keep their defaults, but redb and PostgreSQL have caches of 16 MB, and \
-         PostgreSQL is vacuumed by the adapter.",
+         cache of its own. PostgreSQL's log and catalogue lie outside of it, on the same disk; the \
+         paper's database had a drive for them. All keep their defaults, but redb and PostgreSQL \
+         have caches of 16 MB, and PostgreSQL is vacuumed by the adapter.",
         "A fragment ends where an object's next marker lies in another region of the disk, or more \
-         than 4 KB back or 16 KB ahead. Reads come from the disk: the store is closed, its pages \
-         are dropped from the page cache, and it is opened again.",
+         than 4 KB back, or 16 KB and more ahead. Reads come from the disk: the store is closed, its \
+         pages are dropped from the page cache, and it is opened again; the server of PostgreSQL \
+         runs on with its cache.",
         "Assumed: the paper does not say how full the volumes of figures 1 to 6 were; here half. \
          redb holds two fifths of the others' bytes: a value with its header takes a power of two \
          of pages, so that objects of these sizes take twice their bytes.",
     ]
     .map(str::to_owned)
     .to_vec();
-    // One line for all cases of a system that say the same.
-    let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
-    for (label, run) in groups.iter().flat_map(|g| g.runs.iter().map(|run| (&g.label, run))) {
-        for remark in &run.remarks {
-            let text = format!("{}: {remark}", run.system);
-            match remarks.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, labels)) => labels.push(label),
-                None => remarks.push((text, vec![label])),
-            }
+    for Group { label, runs } in groups {
+        for run in runs {
+            let line = |remark: &String| format!("{}, {label}: {remark}", run.system);
+            notes.extend(run.remarks.iter().map(line));
         }
     }
-    let one = |(text, labels): (String, Vec<&str>)| format!("{text} ({})", labels.join("; "));
-    notes.extend(remarks.into_iter().map(one));
-    let tables = vec![numbers(groups, timed)];
-    Outcome { panels, tables, claims, notes }
+    Outcome { panels, tables: Vec::new(), claims, notes }
 }

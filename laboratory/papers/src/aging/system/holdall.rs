@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use holdall::{Hints, PutOptions, Store};
+use holdall::{PutOptions, Store};
 
 use super::super::places::files_below;
 use super::face::{Ask, System, found};
@@ -44,19 +44,14 @@ impl System for Opened {
         Ok(())
     }
 
-    /// Told the size, it asks for segments of that length, to which appends are gathered.
-    fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()> {
+    /// Told the size, it keeps room for the rest behind the object.
+    fn append(&mut self, key: u64, bytes: &[u8], expected_size: Option<u64>) -> Result<()> {
         self.store.write(|tx| {
-            if tx.lookup(name(key))?.is_none() {
-                let hints = expected.map(|size| Hints {
-                    operation_size: Some(size),
-                    append_mostly: true,
-                    ..Hints::default()
-                });
-                let options = PutOptions { hints, ..PutOptions::default() };
-                return tx.put_with(name(key), bytes, &options).map(drop);
+            if tx.lookup(name(key))?.is_some() {
+                return tx.append(&name(key)[..], bytes).map(drop);
             }
-            tx.append(&name(key)[..], bytes).map(drop)
+            let options = PutOptions { expected_size, ..PutOptions::default() };
+            tx.put_with(name(key), bytes, &options).map(drop)
         })?;
         Ok(())
     }

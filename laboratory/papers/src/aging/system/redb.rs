@@ -1,7 +1,6 @@
 //! redb: a copy-on-write B+-tree whose values lie in one run of pages each.
 //!
-//! It has no append: an object is collected in memory, or, with a size hint, its pages are
-//! reserved and filled by requests.
+//! It has no append: an object is collected in memory and written anew.
 
 use std::path::Path;
 
@@ -35,17 +34,9 @@ impl Opened {
 }
 
 impl System for Opened {
-    fn put(&mut self, key: u64, bytes: &[u8], ask: Ask) -> Result<()> {
+    fn put(&mut self, key: u64, bytes: &[u8], _ask: Ask) -> Result<()> {
         self.write(|table| {
-            if !ask.hint {
-                table.insert(key, bytes)?;
-                return Ok(());
-            }
-            let mut place = table.insert_reserve(key, bytes.len())?;
-            let requests = place.as_mut().chunks_mut(ask.request);
-            for (to, from) in requests.zip(bytes.chunks(ask.request)) {
-                to.copy_from_slice(from);
-            }
+            table.insert(key, bytes)?;
             Ok(())
         })
     }

@@ -1,15 +1,13 @@
 //! SQLite with its defaults: rollback journal, pages of 4 KB, full synchronisation.
 //!
 //! A safe write inserts a row and deletes the old one in one transaction, as §2.2 of the paper
-//! has it. The journal holds old pages only, so an object's bytes are written once. SQLite has
-//! no append: an object is collected in memory and bound whole, or, with a size hint, its row
-//! is made of zeros and filled by requests.
+//! has it. The journal holds old pages only, so an object's bytes are written once. A value is
+//! bound whole, and SQLite has no append: an object is collected in memory and written anew.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use rusqlite::blob::ZeroBlob;
-use rusqlite::{Connection, MAIN_DB, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 
 use super::face::{Ask, System, found};
 use holdall_instrument::draw::number;
@@ -36,26 +34,13 @@ fn row(db: &Connection, key: i64) -> Result<Option<i64>> {
     Ok(find.query_row([key], |row| row.get(0)).optional()?)
 }
 
-fn insert(tx: &Transaction<'_>, key: i64, bytes: &[u8], ask: Ask) -> Result<()> {
-    let mut insert = tx.prepare_cached("INSERT INTO objects (key, data) VALUES (?1, ?2)")?;
-    if !ask.hint {
-        insert.execute(params![key, bytes])?;
-        return Ok(());
-    }
-    insert.execute(params![key, ZeroBlob(bytes.len() as u64)])?;
-    let mut blob = tx.blob_open(MAIN_DB, c"objects", c"data", tx.last_insert_rowid(), false)?;
-    for (number, request) in bytes.chunks(ask.request).enumerate() {
-        blob.write_all_at(request, number * ask.request)?;
-    }
-    Ok(blob.close()?)
-}
-
 impl System for Opened {
-    fn put(&mut self, key: u64, bytes: &[u8], ask: Ask) -> Result<()> {
+    fn put(&mut self, key: u64, bytes: &[u8], _ask: Ask) -> Result<()> {
         let key = key.cast_signed();
         let tx = self.db.transaction()?;
         let old = row(&tx, key)?;
-        insert(&tx, key, bytes, ask)?;
+        tx.prepare_cached("INSERT INTO objects (key, data) VALUES (?1, ?2)")?
+            .execute(params![key, bytes])?;
         if let Some(old) = old {
             tx.prepare_cached("DELETE FROM objects WHERE id = ?1")?.execute([old])?;
         }
