@@ -109,7 +109,7 @@ pub fn of(items: &[Item<'_>], run: Option<&Run>) -> Result<String> {
         let mut of = run.claims.iter().filter(|c| c.of == name || c.number() == name).peekable();
         ensure!(of.peek().is_some(), "the lab's kept run has no claims of {name}");
         if name.len() < row.len() {
-            failing.extend(of.filter(|c| c.is_told()));
+            failing.extend(of.filter(|c| c.needs_reason()));
         } else {
             rows.extend(of);
         }
@@ -125,8 +125,8 @@ impl Claim {
         self.id.split_whitespace().next().unwrap_or_default()
     }
 
-    /// Whether a reader must be told why it does not plainly hold.
-    fn is_told(&self) -> bool {
+    /// Whether a reader must learn why it does not plainly hold.
+    fn needs_reason(&self) -> bool {
         self.verdict == "fails" || self.verdict == "holds by assumption"
     }
 }
@@ -173,7 +173,7 @@ fn claims(rows: &[&Claim]) -> String {
         let verdict = if verdict == "fails" { "**fails**" } else { verdict };
         let _ = writeln!(out, "| {} | {verdict} |", cells.join(" | "));
     }
-    for row in rows.iter().filter(|c| c.is_told() && !c.because.trim().is_empty()) {
+    for row in rows.iter().filter(|c| c.needs_reason() && !c.because.trim().is_empty()) {
         let _ = write!(out, "\n- **{}** {}: {}", cell(&row.id), row.verdict, cell(&row.because));
     }
     if !out.ends_with('\n') {
@@ -184,8 +184,9 @@ fn claims(rows: &[&Claim]) -> String {
 
 /// Rows that do not plainly hold, each with its reason.
 fn reasons(rows: &[&Claim]) -> String {
-    let mut out =
-        String::from("| claim | where | paper | ours | verdict | why |\n|---|---|---|---|---|---|\n");
+    let mut out = String::from(
+        "| claim | where | paper | ours | verdict | why |\n|---|---|---|---|---|---|\n",
+    );
     for row in rows {
         let Claim { id, section, paper, ours, verdict, because, .. } = row;
         let cells = [id, section, paper, ours, verdict, because].map(|text| cell(text));

@@ -85,7 +85,9 @@ fn claims_of_the_lab_are_counted_and_listed() {
 
 #[test]
 fn markers_of_the_lab_that_are_wrong_are_refused() {
-    for rows in ["lab/B1", "lab/none failing", "lab; lab/B13", "lab/B13; w2", "lab/B13; lab/E3 failing"] {
+    for rows in
+        ["lab/B1", "lab/none failing", "lab; lab/B13", "lab/B13; w2", "lab/B13; lab/E3 failing"]
+    {
         let text = format!("<!-- figures: {rows} -->\n<!-- end -->\n");
         assert!(written(&text, &kept()).is_err(), "{rows}");
     }
