@@ -18,7 +18,7 @@ use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// How much a curve may still rise from age 5 to 10 and be called level.
 const LEVEL: f64 = 1.2;
-/// A rise in fragments that is told from none.
+/// A rise in fragments that counts as one.
 const RISE: f64 = 0.05;
 const PROSE: &str = "The paper's text has no numbers of this figure, only prose.";
 const FRAGMENT_CAPTION: &str = "Paper, in prose: files level off, a database's fragments grow \
