@@ -54,6 +54,11 @@ pub struct Params {
     pub method: Method,
     /// Bytes the file may have; beyond it a request that no free block fits leads to coalescing.
     pub max_bytes: u64,
+    /// Whether the tail ends with the file: a request that reaches beyond it looks through the
+    /// lists of larger blocks, then has free blocks combined, and only then the file grows.
+    pub bounded: bool,
+    /// Free bytes ÷ bytes of the file above which free blocks are combined at once (footnote 3).
+    pub serious: f64,
     /// Tail allocations and list changes between two writes of the tail pointer and list heads.
     pub checkpoint_every: u32,
     /// Bytes by which the file grows.
@@ -72,6 +77,8 @@ impl Default for Params {
             waste: 2000,
             method: Method::Ts,
             max_bytes: 1 << 50,
+            bounded: false,
+            serious: f64::INFINITY,
             checkpoint_every: 100,
             growth: 1 << 20,
             barriers: false,

@@ -1,12 +1,15 @@
 //! The stores that the paper compares, one trait for all: blocks by PMFLF, the hash table, one
-//! file per object, SQLite, and Holdall. Owns their files in a directory given. Threads: none.
+//! file per object, SQLite, PostgreSQL as a server, and Holdall. Owns their files in a directory given. Threads: none.
 
 use super::block::{Block, Params};
 use super::htod::{Htod, Shape};
 use super::pmflf::{Pmflf, Usage};
+use crate::kit::postgres::Server;
 use anyhow::{Context, Result};
 use holdall::{Durability, Options, Store, WriteTx};
 use holdall_io::{Disk, FileStorage, Storage};
+use postgres::fallible_iterator::FallibleIterator as _;
+use postgres::{Client, Statement};
 use rusqlite::{Connection, params};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -39,6 +42,8 @@ pub trait Peer {
     fn look(&mut self, look: Look) -> Result<u64>;
     /// Ends a transaction; if `durable` was asked for, what it did survives a power cut.
     fn commit(&mut self) -> Result<()>;
+    /// Says that a commit will follow each change, so that each may end its own transaction.
+    fn commit_each(&mut self) {}
     /// Lets reads see what was committed without waiting for it.
     fn settle(&mut self) -> Result<()> {
         Ok(())
@@ -60,6 +65,8 @@ pub enum Kind {
     Files,
     /// SQLite, with a write-ahead log.
     Sqlite,
+    /// PostgreSQL, a server of its own.
+    Postgres,
     /// This project's engine.
     Holdall,
 }
@@ -72,6 +79,7 @@ impl Kind {
             Self::Table => "HTOD",
             Self::Files => "files",
             Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
             Self::Holdall => "Holdall",
         }
     }
@@ -95,6 +103,7 @@ impl Kind {
                 db.execute_batch("CREATE TABLE o (k TEXT PRIMARY KEY, v BLOB) WITHOUT ROWID")?;
                 Box::new(db)
             }
+            Self::Postgres => Box::new(Database::open(dir, durable)?),
             Self::Holdall => {
                 // A commit of every item at once must fit in the log.
                 let options =
@@ -107,13 +116,15 @@ impl Kind {
     }
 }
 
-/// Bytes of blocks that a directory and its files take.
+/// Bytes of blocks that a directory and all in it take.
 pub fn disk_used(dir: &Path) -> Result<u64> {
-    let mut blocks = fs::metadata(dir)?.blocks();
+    let mut bytes = fs::metadata(dir)?.blocks() * 512;
     for entry in fs::read_dir(dir)? {
-        blocks += entry?.metadata()?.blocks();
+        let entry = entry?;
+        let folder = entry.file_type()?.is_dir();
+        bytes += if folder { disk_used(&entry.path())? } else { entry.metadata()?.blocks() * 512 };
     }
-    Ok(blocks * 512)
+    Ok(bytes)
 }
 
 struct Blocks {
@@ -285,6 +296,97 @@ impl Peer for Connection {
     fn commit(&mut self) -> Result<()> {
         if !self.is_autocommit() {
             self.prepare_cached("COMMIT")?.execute([])?;
+        }
+        Ok(())
+    }
+}
+
+/// A table of a server, and a connection to it.
+struct Database {
+    client: Client,
+    put: Statement,
+    remove: Statement,
+    get: Statement,
+    begun: bool,
+    /// Whether each statement is a transaction.
+    each: bool,
+    /// Last, so that the connection is closed before the server.
+    _server: Server,
+}
+
+impl Database {
+    /// Values are kept as they are: others do not compress them either.
+    fn open(dir: &Path, durable: bool) -> Result<Self> {
+        let server = Server::start(dir)?;
+        let mut client = server.connect()?;
+        let wait = if durable { "on" } else { "off" };
+        client.batch_execute(&format!(
+            "SET synchronous_commit = {wait};
+             CREATE TABLE o (k text PRIMARY KEY, v bytea NOT NULL);
+             ALTER TABLE o ALTER v SET STORAGE EXTERNAL"
+        ))?;
+        let put = "INSERT INTO o VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET v = excluded.v";
+        Ok(Self {
+            put: client.prepare(put)?,
+            remove: client.prepare("DELETE FROM o WHERE k = $1")?,
+            get: client.prepare("SELECT v FROM o WHERE k = $1")?,
+            client,
+            begun: false,
+            each: false,
+            _server: server,
+        })
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        if !self.each && !std::mem::replace(&mut self.begun, true) {
+            self.client.batch_execute("BEGIN")?;
+        }
+        Ok(())
+    }
+}
+
+impl Peer for Database {
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        self.begin()?;
+        self.client.execute(&self.put, &[&key, &value])?;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str) -> Result<()> {
+        self.begin()?;
+        self.client.execute(&self.remove, &[&key])?;
+        Ok(())
+    }
+
+    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
+        let row = self.client.query_one(&self.get, &[&key])?;
+        out.clear();
+        out.extend_from_slice(row.try_get(0)?);
+        Ok(())
+    }
+
+    fn commit_each(&mut self) {
+        self.each = true;
+    }
+
+    /// Row by row, as the server sends them.
+    fn look(&mut self, look: Look) -> Result<u64> {
+        let sql = match look {
+            Look::Keys => "SELECT k, ''::bytea FROM o",
+            Look::Values => "SELECT '', v FROM o",
+            Look::Both => "SELECT k, v FROM o",
+        };
+        let mut rows = self.client.query_raw(sql, std::iter::empty::<&str>())?;
+        let mut bytes = 0;
+        while let Some(row) = rows.next()? {
+            bytes += (row.try_get::<_, &str>(0)?.len() + row.try_get::<_, &[u8]>(1)?.len()) as u64;
+        }
+        Ok(bytes)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.begun, false) {
+            self.client.batch_execute("COMMIT")?;
         }
         Ok(())
     }

@@ -105,7 +105,14 @@ pub struct Pmflf {
     pending: u32,
     /// Bytes the disk was grown to.
     pub(super) grown: u64,
+    /// Where the tail ends, if the file is bounded.
+    bound: u64,
+    /// Bytes freed since free blocks were last combined.
+    pub(super) since: u64,
 }
+
+/// A bounded file grows by at least this share of itself.
+const GROWTH_SHARE: u64 = 64;
 
 impl Pmflf {
     /// Makes an empty file on an empty disk. `seed` makes its code bytes differ from those of
@@ -141,6 +148,8 @@ impl Pmflf {
             counts: Counts::default(),
             pending: 0,
             grown,
+            bound: grown,
+            since: 0,
         })
     }
 
@@ -209,19 +218,42 @@ impl Pmflf {
 
     fn place(&mut self, len: usize, content: &[u8]) -> Result<Block> {
         let grains = self.p.grains_for(len)?;
-        let found = match self.find(grains)? {
-            Some(found) => found,
-            // Deferred coalescing: only when a request cannot be satisfied.
-            None => {
+        if self.is_serious() {
+            self.coalesce()?;
+        }
+        let mut found = self.find(grains)?;
+        // Deferred coalescing: only when a request cannot be satisfied.
+        if found.is_none() {
+            if !is(Mutation::GrowsLast) {
                 self.coalesce()?;
-                self.find(grains)?.ok_or(Error::Full)?
+                found = self.find(grains)?;
             }
-        };
+            if found.is_none() && self.extend(grains) {
+                found = self.find(grains)?;
+            }
+        }
+        let found = found.ok_or(Error::Full)?;
         self.seal(&found, content)?;
         self.requested += len as u64;
         self.allocated += self.bytes(found.block.grains);
         self.blocks += 1;
         Ok(found.block)
+    }
+
+    /// Whether free blocks have more of the file than footnote 3 allows, and a hundredth of it
+    /// was freed since they were last combined.
+    fn is_serious(&self) -> bool {
+        let (used, free) = (self.tail - self.first(), self.usage().free);
+        let many = free as f64 > self.p.serious * used as f64 && !is(Mutation::Serious);
+        many && self.since > used / 100
+    }
+
+    /// Lets a bounded file grow, so that its tail has room for `grains`.
+    fn extend(&mut self, grains: u32) -> bool {
+        let end = self.tail + self.bytes(grains);
+        let more = end.max(self.bound + self.bound / GROWTH_SHARE);
+        self.bound = more.next_multiple_of(self.p.growth.max(1)).min(self.p.max_bytes);
+        self.p.bounded && end <= self.bound
     }
 
     /// The search of §2.4.1.
@@ -289,7 +321,7 @@ impl Pmflf {
 
     fn fit_tail(&mut self, grains: u32) -> Result<Option<Found>> {
         let end = self.tail + self.bytes(grains);
-        if end > self.p.max_bytes {
+        if end > if self.p.bounded { self.bound } else { self.p.max_bytes } {
             return Ok(None);
         }
         self.reserve(end)?;
@@ -403,6 +435,7 @@ impl Pmflf {
         }
         self.lists.push(block);
         self.counts.freed += 1;
+        self.since += self.bytes(block.grains);
         self.requested = self.requested.saturating_sub(len as u64);
         self.allocated -= self.bytes(block.grains);
         self.blocks = self.blocks.saturating_sub(1);

@@ -230,6 +230,7 @@ impl Pmflf {
     /// write for each block that grows; PL and PFL write their lists anew.
     pub fn coalesce(&mut self) -> Result<()> {
         self.counts.coalesced += 1;
+        self.since = 0;
         let mut free = self.lists.drain();
         free.sort_unstable();
         let mut runs: Vec<(Block, usize)> = Vec::new();

@@ -5,7 +5,7 @@ use crate::kit::error::{Error, Result};
 use holdall_core::techniques::bytes::{u32_at, u64_at};
 
 /// Bytes before the key.
-pub(super) const FIXED: usize = 32;
+pub const FIXED: usize = 32;
 /// Bytes of the first read: most items need no second one.
 const FIRST: usize = 4096;
 

@@ -3,7 +3,7 @@
 //! Owns the files. Threads: none.
 
 use crate::allocation::block::Params;
-use crate::allocation::htod::{Htod, Shape};
+use crate::allocation::htod::{FIXED, Htod, Shape};
 use crate::allocation::pmflf::Usage;
 use crate::allocation::recovery::Recovery;
 use anyhow::{Context, Result};
@@ -11,6 +11,7 @@ use holdall::{Durability, Store, WriteTx};
 use holdall_io::{Access, Disk, FileStorage, Storage};
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -67,9 +68,13 @@ impl std::fmt::Debug for HtodTables {
     }
 }
 
-/// Nodes get much room at once, edges little.
+/// From this number on a table is a cache.
+pub const LARGE: u32 = 1 << 30;
+
+/// Nodes and caches get much room at once, edges little.
 fn params(table: u32) -> Params {
-    Params { growth: if table == 0 { 4 << 20 } else { 64 << 10 }, ..Params::default() }
+    let large = table == 0 || table >= LARGE;
+    Params { growth: if large { 4 << 20 } else { 64 << 10 }, ..Params::default() }
 }
 
 impl HtodTables {
@@ -103,6 +108,21 @@ impl HtodTables {
             bytes += table.store().file_bytes()?;
         }
         Ok((sum, bytes))
+    }
+
+    /// Bytes of each object of some tables: its links and lengths, key and value.
+    ///
+    /// # Errors
+    /// Those of the disks.
+    pub fn sizes(&self, of: impl Fn(u32) -> bool) -> Result<Vec<usize>> {
+        let mut sizes = Vec::new();
+        for (_, table) in self.open.iter().filter(|(table, _)| of(**table)) {
+            table.entries(|key, value| {
+                sizes.push(FIXED + key.len() + value.len());
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(sizes)
     }
 
     fn table(&mut self, table: u32) -> Result<&mut Htod> {

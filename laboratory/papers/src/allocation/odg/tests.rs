@@ -6,6 +6,7 @@ use holdall_io::{Disk, MemoryDisk};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use sample::Sample;
+use site::{LIFETIME, Site};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -62,6 +63,37 @@ fn an_event_finds_every_page_that_depends_on_it() {
     let mut graph = Odg::open(tables(&kept)).unwrap();
     assert!(!graph.tables().recovery().clean);
     assert_eq!(graph.publish(&["a"]).unwrap().len(), 121);
+}
+
+/// What is served has the newest text of all it is made of, also of fragments of fragments.
+#[test]
+fn rules_of_the_caches() {
+    let kept = Kept::default();
+    let mut site = Site::create(tables(&kept)).unwrap();
+    for (name, kind) in [("a", Kind::Fragment), ("b", Kind::Fragment), ("c", Kind::Fragment)] {
+        site.graph().add_node(name, kind, b"").unwrap();
+    }
+    for (name, part) in [("p", "b"), ("q", "c")] {
+        site.graph().add_node(name, Kind::Page, b"").unwrap();
+        site.graph().add_edge(part, name, b"").unwrap();
+        site.receive(name, &[part.into()], name.as_bytes()).unwrap();
+    }
+    site.graph().add_edge("a", "b", b"").unwrap();
+    site.receive("a", &[], b"old ").unwrap();
+    site.receive("b", &[b"a".to_vec()], b"of b ").unwrap();
+    site.receive("c", &[], b"of c ").unwrap();
+    assert_eq!(site.page("p").unwrap(), b"old of b p");
+    assert_eq!(site.page("q").unwrap(), b"of c q");
+    assert_eq!(site.publish(&[("a", b"new ")], 7).unwrap(), ["p"]);
+    assert_eq!(site.page("p").unwrap(), b"new of b p");
+    assert!(site.expired(7 + LIFETIME - 1).unwrap().is_empty());
+    assert_eq!(site.expired(7 + LIFETIME).unwrap(), ["p"], "nobody built the other page");
+    drop(site);
+    let mut site = Site::open(tables(&kept)).unwrap();
+    assert_eq!(site.page("p").unwrap(), b"new of b p");
+    site.publish(&[("c", b"new ")], 9).unwrap();
+    assert_eq!(site.page("q").unwrap(), b"new q");
+    assert!(site.publish(&[("nowhere", b"")], 9).is_err());
 }
 
 #[test]

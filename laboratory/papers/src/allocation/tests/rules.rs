@@ -178,6 +178,41 @@ fn freed_blocks_are_not_combined_until_nothing_fits() {
     }
 }
 
+/// A bounded file: larger blocks, then combining, and only then it grows.
+#[test]
+fn a_bounded_file_grows_only_if_combining_makes_no_room() {
+    let params = Params { bounded: true, ..small(Method::Ts) };
+    let (mut store, disk) = file(params);
+    let blocks: Vec<Block> = (0..40).map(|_| put(&mut store, 1)).collect();
+    for &block in &blocks[..20] {
+        free(&mut store, block);
+    }
+    let most = store.usage().most;
+    let (combined, got) = (store.counts().coalesced, put(&mut store, 12));
+    assert_eq!((got.at, store.counts().coalesced), (blocks[0].at, combined + 1));
+    assert_eq!(put(&mut store, 2).at, got.at + 12 * 512, "a larger block, split");
+    assert_eq!(store.usage().most, most);
+    assert!(put(&mut store, 12).at >= blocks[39].at + 512, "no room: the file grows");
+    drop(store);
+    assert_eq!(Pmflf::open(disk, params).unwrap().0.usage().blocks, 23);
+}
+
+/// Footnote 3.
+#[test]
+fn serious_fragmentation_has_free_blocks_combined() {
+    for (serious, combined) in [(0.5, 0), (0.2, 1)] {
+        let (mut store, _) = file(Params { serious, ..small(Method::Ts) });
+        let blocks: Vec<Block> = (0..20).map(|_| put(&mut store, 1)).collect();
+        for &block in &blocks[3..9] {
+            free(&mut store, block);
+        }
+        put(&mut store, 6);
+        assert_eq!(store.counts().coalesced, combined);
+        put(&mut store, 1);
+        assert_eq!(store.counts().coalesced, combined, "not again, though much is free");
+    }
+}
+
 /// I3. One access each, none for the tail pointer; it is found again by the code bytes, over
 /// blocks that were freed since as well.
 #[test]
