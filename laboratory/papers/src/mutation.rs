@@ -84,6 +84,7 @@ mutations! {
     GrowsLast "Iyengar §2.4.1: the file grows only if combining free blocks makes no room."
     Serious "Iyengar §2.4, footnote 3: serious fragmentation has free blocks combined."
     ListHead "Iyengar §2.4.2: a freed block goes to the head of its list."
+    AreaWhole "Iyengar §2.1: headers of an area are read in few accesses."
     SplitHeader "Iyengar §2.1: what is split off has a header of its own on disk."
     TailPointer "Iyengar §2.4.3: the tail pointer goes to disk at checkpoints only."
     TailWalk "Iyengar §2.4.3: after a crash the tail is found by walking."

@@ -5,12 +5,15 @@ mod batch;
 mod odg;
 mod scale;
 mod shape;
+mod site;
+mod sizes;
+mod space;
 mod survival;
 mod throughput;
 mod timed;
 mod web;
 
-use holdall_instrument::draw::{axis, axis_in, axis_of, bars, lines, series, table};
+use holdall_instrument::draw::{axis, axis_in, axis_of, lines, table};
 use holdall_instrument::experiment::{Experiment, Figure, Needs};
 use holdall_instrument::picture::{Axis, Panel, Scale, Series, Table};
 
@@ -25,8 +28,8 @@ const FIGURES: &[Figure] = &[
         throughput::run,
     )
     .needs(Needs::ALONE),
-    Figure::new("iyengar-12", "Web objects: space as they are written again", web::space),
-    Figure::new("iyengar-13", "Sizes of the DEC proxy log", throughput::sizes),
+    Figure::new("iyengar-12", "Web objects: space as they are written again", space::run),
+    Figure::new("iyengar-13", "Sizes of the DEC proxy log", sizes::run),
     Figure::new("iyengar-14", "External fragmentation, by α and C", shape::external),
     Figure::new("iyengar-15", "Internal fragmentation, by α and C", shape::internal),
     Figure::new("iyengar-16", "Total fragmentation, by α and C", shape::total),
@@ -88,20 +91,4 @@ fn fragmentation(
 /// Fragmentation by the number of replacements.
 fn curves(id: &str, title: &str, what: &str, caption: &str, series: Vec<Series>) -> Panel {
     fragmentation([id, title, what], axis("replacements"), caption, series)
-}
-
-/// How many objects there are of each size; two bars to a doubling.
-fn histogram(id: &str, title: &str, sizes: &[usize], caption: &str) -> Panel {
-    let rank = |size: usize| ((size.max(1) as f64).log2() * 2.0).ceil() as usize;
-    let ranked = || sizes.iter().map(|&size| rank(size));
-    let first = ranked().min().unwrap_or_default();
-    let mut counts = vec![0.0; ranked().max().unwrap_or_default() - first + 1];
-    for rank in ranked() {
-        counts[rank - first] += 100.0 / sizes.len() as f64;
-    }
-    let most = |i: usize| 2f64.powf((first + i) as f64 / 2.0);
-    let x = ranks("bytes, at most", (0..counts.len()).map(|i| format!("{:.0}", most(i))));
-    let points = counts.into_iter().enumerate().map(|(i, share)| (i as f64, share)).collect();
-    let y = axis("share of the objects (%)");
-    described(bars(id, title, x, y, vec![series("objects", points)]), caption)
 }

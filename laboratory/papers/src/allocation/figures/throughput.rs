@@ -1,7 +1,7 @@
 //! Tables 1 to 3: PMFLF beside one file per object (Iyengar §3.2), on a real file. Owns no state.
 
 use super::timed::{Board, Device, forget_caches, write_out};
-use super::{described, histogram, ranks};
+use super::{described, ranks};
 use crate::allocation::peers::{Kind, Peer, disk_used};
 use crate::allocation::workload::Pareto;
 use crate::kit::calls;
@@ -33,16 +33,16 @@ const COLUMNS: [&str; 9] =
     [REPLACED, DISCARDS, DISCARD_MS, READ, READS[1], COLD[0], COLD[1], COLD[3], SPACE];
 
 /// A workload of the paper, and its figures of tables 1 to 3 for files and PMFLF.
-struct Load {
-    id: &'static str,
-    name: &'static str,
-    sizes: Pareto,
+pub(super) struct Load {
+    pub id: &'static str,
+    pub name: &'static str,
+    pub sizes: Pareto,
     replaced: [f64; 2],
     read: [f64; 2],
     megabytes: [f64; 2],
 }
 
-fn loads() -> [Load; 2] {
+pub(super) fn loads() -> [Load; 2] {
     // Replacements and reads a second, and MB, each of files and of PMFLF.
     let load = |id, name, sizes, [replaced, read, megabytes]: [[f64; 2]; 3]| Load {
         id,
@@ -228,28 +228,6 @@ fn claims_of(load: &Load, board: &Board) -> Vec<Claim> {
         claims.push(claims::says("I8 {0}, {1}", &[name, &other], ours, true));
     }
     claims
-}
-
-/// Figure 13.
-pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
-    let mut outcome = Outcome::default();
-    for load in loads() {
-        let mut rng = SmallRng::seed_from_u64(settings.seed);
-        let sizes: Vec<usize> = (0..100_000).map(|_| load.sizes.draw(&mut rng)).collect();
-        let mean = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
-        let Pareto { alpha, scale, cutoff } = load.sizes;
-        let caption = format!(
-            "100,000 draws with α = {alpha}, k = {scale:.0}, C = {cutoff:.0} bytes: their mean is \
-             {mean:.0} bytes."
-        );
-        outcome.panels.push(histogram(load.id, load.name, &sizes, &caption));
-    }
-    outcome.notes.push(
-        "Figure 13 has the proxy log itself, which is drawn here from the α and the mean that the \
-         paper prints beneath it; the Olympic Games' objects stand beside it for comparison."
-            .to_owned(),
-    );
-    Ok(outcome)
 }
 
 /// The experiment.

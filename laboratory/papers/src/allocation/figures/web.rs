@@ -1,5 +1,5 @@
-//! Figures 9 to 12: the hash table beside files and a database, on web objects (Iyengar §3.1);
-//! the first three timed, the last one space alone. Owns no state.
+//! Figures 9 to 11: the hash table beside files and databases, on web objects (Iyengar §3.1),
+//! timed. Owns no state.
 
 use super::timed::{Board, Device, write_out};
 use super::{described, ranks};
@@ -7,7 +7,7 @@ use crate::allocation::peers::{Kind, Look, Peer, disk_used};
 use crate::allocation::workload::Pareto;
 use crate::kit::claims;
 use anyhow::{Result, ensure};
-use holdall_instrument::draw::{axis, axis_of, bars, number, percent, series, table};
+use holdall_instrument::draw::{axis_of, bars, number, series, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::{Panel, Scale};
 use rand::SeedableRng;
@@ -23,7 +23,7 @@ const DISCARDS: [[&str; 2]; 2] =
 const DATABASES: [Kind; 2] = [Kind::Postgres, Kind::Sqlite];
 
 /// A store, after how many updates it commits (0 for once), and its name.
-type Mode = (Kind, usize, &'static str);
+pub(super) type Mode = (Kind, usize, &'static str);
 const MODES: [Mode; 11] = [
     (Kind::Table, 1, "HTOD"),
     (Kind::Files, 1, "files"),
@@ -38,7 +38,7 @@ const MODES: [Mode; 11] = [
     (Kind::Holdall, 0, "Holdall, m"),
 ];
 
-struct Items {
+pub(super) struct Items {
     keys: Vec<String>,
     lens: Vec<usize>,
     bytes: Vec<u8>,
@@ -46,7 +46,7 @@ struct Items {
 
 impl Items {
     /// Names as of web fragments: shallow and wide. A file system takes no slash in them.
-    fn new(n: usize, seed: u64) -> Self {
+    pub fn new(n: usize, seed: u64) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
         let sizes = Pareto::olympic();
         let key = |i: usize| format!("fragments_sport{:02}_event{:05}_{i}.html", i % 37, i / 37);
@@ -61,7 +61,7 @@ impl Items {
         &self.bytes[from..from + self.lens[i]]
     }
 
-    fn write(&self, peer: &mut dyn Peer, every: usize, round: usize) -> Result<()> {
+    pub fn write(&self, peer: &mut dyn Peer, every: usize, round: usize) -> Result<()> {
         if every == 1 {
             peer.commit_each();
         }
@@ -127,7 +127,7 @@ fn one(
 }
 
 /// The stores that are here, and why one is missing.
-fn modes(settings: &Settings<'_>) -> Result<(Vec<Mode>, Option<String>)> {
+pub(super) fn modes(settings: &Settings<'_>) -> Result<(Vec<Mode>, Option<String>)> {
     let scratch = settings.scratch()?;
     let missing = Kind::Postgres.open(scratch.path(), false).err();
     let here = MODES.into_iter().filter(|m| m.0 != Kind::Postgres || missing.is_none());
@@ -169,10 +169,8 @@ fn claims(board: &Board, synced: &Board) -> Vec<Claim> {
             number(of(other, SPACE) * 1e6 / 4096.0)
         ))
     };
-    let mut claims: Vec<Claim> = PHASES
-        .iter()
-        .map(|phase| beside("I11 {0}", &[phase], ["HTOD", "files"], phase))
-        .collect();
+    let mut claims: Vec<Claim> =
+        PHASES.iter().map(|phase| beside("I11 {0}", &[phase], ["HTOD", "files"], phase)).collect();
     let stores = board.stores();
     for database in DATABASES.map(Kind::name) {
         let [each, fifth, once] = ["a", "5", "m"].map(|mode| format!("{database}, {mode}"));
@@ -271,51 +269,4 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     notes.extend(missing);
     let claims = claims(&board, &synced);
     Ok(Outcome { panels: panels(&board), tables, claims, notes })
-}
-
-/// Figure 12: the space after each of several writes of all items.
-pub(super) fn space(settings: &Settings<'_>) -> Result<Outcome> {
-    let (n, rounds) = if settings.quick { (200, 3) } else { (27_800, 7) };
-    let items = Items::new(n, settings.seed);
-    let mut rows = Vec::new();
-    let mut curves = Vec::new();
-    let (modes, missing) = modes(settings)?;
-    let fifths = modes.into_iter().filter(|mode| matches!(mode.0, Kind::Table | Kind::Files) || mode.1 == 5);
-    for (kind, every, name) in fifths {
-        let scratch = settings.scratch()?;
-        let mut peer = kind.open(scratch.path(), false)?;
-        let mut curve = Vec::new();
-        for round in 0..rounds {
-            items.write(&mut *peer, every, round)?;
-            peer.settle()?;
-            curve.push((round as f64, disk_used(scratch.path())? as f64 / 1e6));
-        }
-        (settings.progress)(rows.len() as u64 + 1, 5);
-        let cells = curve.iter().map(|(_, mb)| number(*mb));
-        rows.push(std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>());
-        curves.push((name, curve));
-    }
-    let at = |store: usize, round: usize| curves[store].1[round].1;
-    let (first, last) = (at(0, 0), at(0, rounds - 1));
-    let (before, after) = (at(1, 0), at(1, rounds - 1));
-    let mut claims = Vec::new();
-    let ours = format!("{} against {}", number(first), number(before));
-    claims.push(claims::says("I11 space", &[], ours, first < before));
-    let ours = format!("{} to {}", number(before), number(after));
-    let same = (after / before - 1.0).abs() <= 0.01;
-    claims.push(claims::says("I11 space, files", &[], ours, same));
-    let added = last / at(0, rounds - 2) - 1.0;
-    let ours = format!("{} to {} MB, {} by the last", number(first), number(last), percent(added));
-    claims.push(claims::says("I11 space, steady", &[], ours, added <= 0.01));
-    let names = (1..=rounds).map(|round| format!("after {round}"));
-    let head: Vec<String> = std::iter::once("store".to_owned()).chain(names).collect();
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let tables = vec![table("space", "MB on disk after each write of all items", &head, rows)];
-    let lined = curves.into_iter().map(|(name, curve)| series(name, curve)).collect();
-    let (x, y) = (ranks("writes of all items", 1..=rounds), axis("MB on disk"));
-    let caption = "The paper has an empty database of 20 to 25 MB; ours has its log as well.";
-    let panels = vec![described(bars("fig-12", "Space", x, y, lined), caption)];
-    let mut notes = vec![format!("{n} items as in iyengar-9. Nobody waits for the device.")];
-    notes.extend(missing);
-    Ok(Outcome { panels, tables, claims, notes })
 }

@@ -22,15 +22,15 @@ pub const LIFETIME: u64 = 600;
 
 /// The graph with its caches.
 #[derive(Debug)]
-pub struct Site<T>(Odg<T>);
+pub struct Site(Odg);
 
 /// Names of parts, and a text of its own.
 type Source = (Vec<Vec<u8>>, Vec<u8>);
 
 #[expect(clippy::missing_errors_doc, reason = "all of them are the tables'")]
-impl<T: Tables> Site<T> {
+impl Site {
     /// An empty site in empty tables.
-    pub fn create(mut tables: T) -> Result<Self> {
+    pub fn create(mut tables: Tables) -> Result<Self> {
         for table in [SOURCE, ASSEMBLED, EXPIRY] {
             tables.add(table)?;
         }
@@ -38,7 +38,7 @@ impl<T: Tables> Site<T> {
     }
 
     /// The site in `tables`.
-    pub fn open(mut tables: T) -> Result<Self> {
+    pub fn open(mut tables: Tables) -> Result<Self> {
         for table in [SOURCE, ASSEMBLED, EXPIRY] {
             tables.open(table)?;
         }
@@ -46,7 +46,7 @@ impl<T: Tables> Site<T> {
     }
 
     /// Its graph.
-    pub fn graph(&mut self) -> &mut Odg<T> {
+    pub fn graph(&mut self) -> &mut Odg {
         &mut self.0
     }
 
@@ -61,9 +61,8 @@ impl<T: Tables> Site<T> {
     fn source(&mut self, name: &[u8]) -> Result<Source> {
         let value = self.0.tables().get(SOURCE, name)?.context("no such fragment")?;
         let (len, rest) = value.split_first_chunk::<4>().context("a damaged source")?;
-        let (list, text) = rest
-            .split_at_checked(u32::from_le_bytes(*len) as usize)
-            .context("a damaged source")?;
+        let (list, text) =
+            rest.split_at_checked(u32::from_le_bytes(*len) as usize).context("a damaged source")?;
         Ok((decode(list.get(1..).unwrap_or_default())?, text.to_vec()))
     }
 
