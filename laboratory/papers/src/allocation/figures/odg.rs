@@ -12,7 +12,7 @@ use crate::allocation::peers::disk_used;
 use crate::allocation::pmflf::Usage;
 use crate::kit::claims;
 use anyhow::{Result, ensure};
-use holdall_instrument::draw::{number, table};
+use holdall_instrument::draw::table;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::Panel;
 use rand::SeedableRng;
