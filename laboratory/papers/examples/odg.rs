@@ -2,13 +2,12 @@
 //!
 //! `cargo run --release -p holdall-lab --example odg -- DIR [SHARE]` builds a share of the 2000
 //! Olympic Games' graph (0.01 if none is given) in an empty directory, over hash tables on
-//! disk and over Holdall; run again, it opens them. `docs/lab/allocation.md` explains it.
+//! disk; run again, it opens them. `docs/lab/allocation.md` explains it.
 
 use anyhow::{Context, Result};
-use holdall::Store;
 use holdall_lab::allocation::odg::Odg;
 use holdall_lab::allocation::odg::sample::Sample;
-use holdall_lab::allocation::odg::tables::{HoldallTables, HtodTables, Tables, files};
+use holdall_lab::allocation::odg::tables::{Tables, files};
 use std::path::Path;
 use std::time::Instant;
 
@@ -21,15 +20,8 @@ fn main() -> Result<()> {
     let tables = dir.join("tables");
     let fresh = !tables.exists();
     std::fs::create_dir_all(&tables)?;
-    let htod = HtodTables::new(files(tables));
-    show("hash tables on disk", &sample, fresh, htod)?;
-    let path = dir.join("odg.holdall");
-    let fresh = !path.exists();
-    show("Holdall", &sample, fresh, HoldallTables::new(Store::open_or_create(&path)?))
-}
-
-fn show<T: Tables>(name: &str, sample: &Sample, fresh: bool, tables: T) -> Result<()> {
     let start = Instant::now();
+    let tables = Tables::new(files(tables));
     let mut graph = if fresh {
         let mut graph = Odg::create(tables)?;
         sample.build(&mut graph)?;
@@ -38,7 +30,7 @@ fn show<T: Tables>(name: &str, sample: &Sample, fresh: bool, tables: T) -> Resul
         Odg::open(tables)?
     };
     let did = if fresh { "built" } else { "opened" };
-    println!("{name}: {did} in {:.3} s", start.elapsed().as_secs_f64());
+    println!("{did} in {:.3} s", start.elapsed().as_secs_f64());
     // One fragment of few pages, and one of many.
     for changed in [Sample::fragment(sample.hubs), Sample::fragment(0)] {
         let start = Instant::now();

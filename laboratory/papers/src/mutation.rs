@@ -82,7 +82,10 @@ mutations! {
     MiscFirst "Iyengar §2.4.1: a large request takes the first block within the waste."
     MiscSmallest "Iyengar §2.4.1: else the smallest larger block of the list is split."
     Deferred "Iyengar §2.4: free blocks are combined only when nothing fits."
+    GrowsLast "Iyengar §2.4.1: the file grows only if combining free blocks makes no room."
+    Serious "Iyengar §2.4, footnote 3: serious fragmentation has free blocks combined."
     ListHead "Iyengar §2.4.2: a freed block goes to the head of its list."
+    AreaWhole "Iyengar §2.1: headers of an area are read in few accesses."
     SplitHeader "Iyengar §2.1: what is split off has a header of its own on disk."
     TailPointer "Iyengar §2.4.3: the tail pointer goes to disk at checkpoints only."
     TailWalk "Iyengar §2.4.3: after a crash the tail is found by walking."
@@ -95,6 +98,7 @@ mutations! {
     ObaAddress "Iyengar §2.5: a batch writes in the order of addresses."
     HtodGiveBack "Iyengar §3: an item replaced is given back when nothing leads to it."
     HtodDouble "Iyengar §3: above its ratio of keys to buckets the index doubles."
+    SiteStale "Iyengar §4.2: what an event reaches is assembled anew, not taken from its cache."
     HtodRestart "Iyengar §3: doubling goes on where a crash broke it off."
 }
 

@@ -16,6 +16,9 @@ use rand::{Rng, SeedableRng};
 pub enum Method {
     /// Tagged size: the tag of every block, nothing else.
     Ts,
+    /// The same, the tags in an area of their own before all blocks: one for each grain, of which
+    /// those count where a block begins. The paper chains areas; here the first is large enough.
+    Area,
     /// Persistent lists of free and allocated blocks.
     Pl,
     /// Persistent lists of free blocks.
@@ -24,12 +27,13 @@ pub enum Method {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Ts, Self::Pl, Self::Pfl];
+    pub const ALL: [Self; 4] = [Self::Ts, Self::Area, Self::Pl, Self::Pfl];
 
     /// As the paper calls it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ts => "TS",
+            Self::Area => "TS, area",
             Self::Pl => "PL",
             Self::Pfl => "PFL",
         }
@@ -37,7 +41,17 @@ impl Method {
 
     /// Bytes of a block's header.
     pub fn header(self) -> usize {
-        if self == Self::Ts { 8 } else { 16 }
+        if self.has_lists() { 16 } else { 8 }
+    }
+
+    /// Bytes of it that lie in the block.
+    pub fn within(self) -> usize {
+        if self == Self::Area { 0 } else { self.header() }
+    }
+
+    /// Whether it keeps lists on disk.
+    pub fn has_lists(self) -> bool {
+        matches!(self, Self::Pl | Self::Pfl)
     }
 }
 
@@ -52,8 +66,15 @@ pub struct Params {
     pub waste: u32,
     /// How free blocks are found again.
     pub method: Method,
+    /// Grains for which an area of headers has room, if there is one; the file ends there.
+    pub area: u64,
     /// Bytes the file may have; beyond it a request that no free block fits leads to coalescing.
     pub max_bytes: u64,
+    /// Whether the tail ends with the file: a request that reaches beyond it looks through the
+    /// lists of larger blocks, then has free blocks combined, and only then the file grows.
+    pub bounded: bool,
+    /// Free bytes ÷ bytes of the file above which free blocks are combined at once (footnote 3).
+    pub serious: f64,
     /// Tail allocations and list changes between two writes of the tail pointer and list heads.
     pub checkpoint_every: u32,
     /// Bytes by which the file grows.
@@ -71,7 +92,10 @@ impl Default for Params {
             max_ql: 75,
             waste: 2000,
             method: Method::Ts,
+            area: 1 << 21,
             max_bytes: 1 << 50,
+            bounded: false,
+            serious: f64::INFINITY,
             checkpoint_every: 100,
             growth: 1 << 20,
             barriers: false,
@@ -87,7 +111,7 @@ impl Params {
 
     /// Grains of a block for `len` bytes of content.
     pub fn grains_for(&self, len: usize) -> Result<u32> {
-        let grains = (len + self.method.header()).div_ceil(self.grain as usize);
+        let grains = (len + self.method.within()).div_ceil(self.grain as usize);
         match u32::try_from(grains) {
             Ok(grains) if grains <= i32::MAX as u32 => Ok(grains),
             _ => Err(Error::Misuse("a block has at most 2^31 - 1 grains")),
@@ -165,6 +189,7 @@ pub(super) struct FileHeader {
     pub root: u64,
     pub requested: u64,
     pub blocks: u64,
+    pub area: u64,
     /// Where a shutdown wrote the free blocks, and how many.
     pub saved: (u64, u64),
 }
@@ -183,7 +208,9 @@ impl FileHeader {
         out[17] = u8::from(self.clean);
         out[18] = u8::from(self.lists);
         out[20..24].copy_from_slice(&self.nonce.to_le_bytes());
-        let words = [self.tail, self.root, self.requested, self.blocks, self.saved.0, self.saved.1];
+        let saved = self.saved;
+        let words =
+            [self.tail, self.root, self.requested, self.blocks, saved.0, saved.1, self.area];
         for (i, word) in words.into_iter().enumerate() {
             out[24 + 8 * i..32 + 8 * i].copy_from_slice(&word.to_le_bytes());
         }
@@ -197,8 +224,9 @@ impl FileHeader {
         }
         let method = match bytes[16] {
             0 => Method::Ts,
-            1 => Method::Pl,
-            2 => Method::Pfl,
+            1 => Method::Area,
+            2 => Method::Pl,
+            3 => Method::Pfl,
             _ => return Err(corrupt("unknown method")),
         };
         let word = |i: usize| u64_at(bytes, 24 + 8 * i);
@@ -215,6 +243,7 @@ impl FileHeader {
             requested: word(2),
             blocks: word(3),
             saved: (word(4), word(5)),
+            area: word(6),
         })
     }
 }

@@ -5,8 +5,8 @@
 //! best fitting free block of at least T; what a block has left stays in the list for the rest
 //! of the batch. Blocks are written in the order of their addresses, those that follow each
 //! other with one write. The paper does not say what follows a request that fails: here the
-//! tail, as for a single request (§2.4.1), or first coalescing, once a batch. A block that is split must keep its own header until all behind it is written: its
-//! first part then needs a write of its own. Threads: none.
+//! tail, as for a single request (§2.4.1). A block that is split must keep its own header until
+//! all behind it is written: its first part then needs a write of its own. Threads: none.
 
 use super::block::{Block, Header, Method};
 use super::pmflf::Pmflf;
@@ -18,19 +18,13 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub struct Batch {
     threshold: u32,
-    coalesce: bool,
     objects: Vec<Vec<u8>>,
 }
 
 impl Batch {
     /// An empty batch that uses no free block below `threshold` grains (T).
     pub fn new(threshold: u32) -> Self {
-        Self { threshold, coalesce: false, objects: Vec::new() }
-    }
-
-    /// Combines free blocks side by side before the tail is used, once a batch.
-    pub fn coalescing(self) -> Self {
-        Self { coalesce: true, ..self }
+        Self { threshold, objects: Vec::new() }
     }
 
     /// Keeps an object in memory; gives its number in the batch.
@@ -58,7 +52,7 @@ impl Batch {
         if is(Mutation::ObaLargest) {
             order.reverse();
         }
-        let mut space = Space::of(store, self.threshold, !self.coalesce);
+        let mut space = Space::of(store, self.threshold);
         let mut blocks = vec![Block { at: 0, grains: 0 }; objects.len()];
         for (grains, i) in order {
             blocks[i] = space.take(store, grains)?;
@@ -81,52 +75,33 @@ impl Batch {
 
 /// The free blocks of one batch.
 struct Space {
-    threshold: u32,
     /// By size, then address.
     free: BTreeSet<(u32, u64)>,
     /// Where blocks begin that were free when the batch began.
     begun: BTreeSet<u64>,
     /// Where the tail was then.
     tail: u64,
-    /// Whether that was done, or is not to be done while there is a tail.
-    coalesced: bool,
 }
 
 impl Space {
-    fn of(store: &mut Pmflf, threshold: u32, coalesced: bool) -> Self {
-        let mut this = Self {
-            threshold,
-            free: BTreeSet::new(),
-            begun: BTreeSet::new(),
-            tail: store.tail,
-            coalesced,
-        };
-        this.collect(store);
-        this
-    }
-
     /// Takes the blocks of at least T out of the free lists.
-    fn collect(&mut self, store: &mut Pmflf) {
+    fn of(store: &mut Pmflf, threshold: u32) -> Self {
+        let mut this = Self { free: BTreeSet::new(), begun: BTreeSet::new(), tail: store.tail };
         for block in store.lists.drain() {
-            if block.grains < self.threshold && !is(Mutation::ObaSmall) {
+            if block.grains < threshold && !is(Mutation::ObaSmall) {
                 store.lists.push(block);
             } else {
-                self.free.insert((block.grains, block.at));
-                self.begun.insert(block.at);
+                this.free.insert((block.grains, block.at));
+                this.begun.insert(block.at);
             }
         }
+        this
     }
 
     /// The best fit for a request, or a part of the tail.
     fn take(&mut self, store: &mut Pmflf, grains: u32) -> Result<Block> {
         if let Some(block) = self.best_fit(store, grains) {
             return Ok(block);
-        }
-        if !self.coalesced {
-            self.coalesce(store)?;
-            if let Some(block) = self.best_fit(store, grains) {
-                return Ok(block);
-            }
         }
         let end = store.tail + store.bytes(grains);
         if end > store.p.max_bytes {
@@ -149,26 +124,6 @@ impl Space {
             store.counts.splits += 1;
         }
         Some(Block { at, grains })
-    }
-
-    /// Combines free blocks side by side. Blocks this batch split have no headers on disk yet,
-    /// so that only those are combined that are as they were when it began.
-    fn coalesce(&mut self, store: &mut Pmflf) -> Result<()> {
-        self.coalesced = true;
-        let (whole, parts): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.free).into_iter().partition(|(_, at)| self.begun.contains(at));
-        for (grains, at) in whole {
-            store.lists.push(Block { at, grains });
-            self.begun.remove(&at);
-        }
-        let tail = store.tail;
-        store.coalesce()?;
-        if self.tail == tail {
-            self.tail = store.tail;
-        }
-        self.collect(store);
-        self.free.extend(parts);
-        Ok(())
     }
 
     /// Writes the objects, and headers of what is left of split blocks; gives the rest back.

@@ -105,7 +105,14 @@ pub struct Pmflf {
     pending: u32,
     /// Bytes the disk was grown to.
     pub(super) grown: u64,
+    /// Where the tail ends, if the file is bounded.
+    bound: u64,
+    /// Bytes freed since free blocks were last combined.
+    pub(super) since: u64,
 }
+
+/// A bounded file grows by at least this share of itself.
+const GROWTH_SHARE: u64 = 64;
 
 impl Pmflf {
     /// Makes an empty file on an empty disk. `seed` makes its code bytes differ from those of
@@ -141,13 +148,25 @@ impl Pmflf {
             counts: Counts::default(),
             pending: 0,
             grown,
+            bound: grown,
+            since: 0,
         })
     }
 
     /// Where the first block begins: behind the header and the heads of the disk lists.
     pub(super) fn first(&self) -> u64 {
-        let bytes = (SECTOR + 8 * self.lists.count()) as u64;
+        let area = if self.p.method == Method::Area { self.p.area } else { 0 };
+        let bytes = (SECTOR + 8 * self.lists.count()) as u64 + 8 * area;
         bytes.next_multiple_of(u64::from(self.p.grain).max(SECTOR as u64))
+    }
+
+    /// Where the header of the block at `at` lies.
+    pub(super) fn header_place(&self, at: u64) -> u64 {
+        if self.p.method != Method::Area {
+            return at;
+        }
+        let grain = at.saturating_sub(self.first()) / u64::from(self.p.grain);
+        (SECTOR + 8 * self.lists.count()) as u64 + 8 * grain
     }
 
     /// The parameters.
@@ -180,7 +199,7 @@ impl Pmflf {
 
     /// Bytes of a block's content.
     pub fn room(&self, block: Block) -> u64 {
-        self.bytes(block.grains) - self.p.method.header() as u64
+        self.bytes(block.grains) - self.p.method.within() as u64
     }
 
     /// Grains in bytes.
@@ -209,19 +228,48 @@ impl Pmflf {
 
     fn place(&mut self, len: usize, content: &[u8]) -> Result<Block> {
         let grains = self.p.grains_for(len)?;
-        let found = match self.find(grains)? {
-            Some(found) => found,
-            // Deferred coalescing: only when a request cannot be satisfied.
-            None => {
+        if self.is_serious() {
+            self.coalesce()?;
+        }
+        let mut found = self.find(grains)?;
+        // Deferred coalescing: only when a request cannot be satisfied.
+        if found.is_none() {
+            if !is(Mutation::GrowsLast) {
                 self.coalesce()?;
-                self.find(grains)?.ok_or(Error::Full)?
+                found = self.find(grains)?;
             }
-        };
+            if found.is_none() && self.extend(grains) {
+                found = self.find(grains)?;
+            }
+        }
+        let found = found.ok_or(Error::Full)?;
         self.seal(&found, content)?;
         self.requested += len as u64;
         self.allocated += self.bytes(found.block.grains);
         self.blocks += 1;
         Ok(found.block)
+    }
+
+    /// Whether free blocks have more of the file than footnote 3 allows, and a hundredth of it
+    /// was freed since they were last combined.
+    fn is_serious(&self) -> bool {
+        let (used, free) = (self.tail - self.first(), self.usage().free);
+        let many = free as f64 > self.p.serious * used as f64 && !is(Mutation::Serious);
+        many && self.since > used / 100
+    }
+
+    /// Where the file must end: its area of headers reaches no further.
+    pub(super) fn most_bytes(&self) -> u64 {
+        let area = self.first() + self.p.area * u64::from(self.p.grain);
+        if self.p.method == Method::Area { self.p.max_bytes.min(area) } else { self.p.max_bytes }
+    }
+
+    /// Lets a bounded file grow, so that its tail has room for `grains`.
+    fn extend(&mut self, grains: u32) -> bool {
+        let end = self.tail + self.bytes(grains);
+        let more = end.max(self.bound + self.bound / GROWTH_SHARE);
+        self.bound = more.next_multiple_of(self.p.growth.max(1)).min(self.most_bytes());
+        self.p.bounded && end <= self.bound
     }
 
     /// The search of §2.4.1.
@@ -289,7 +337,8 @@ impl Pmflf {
 
     fn fit_tail(&mut self, grains: u32) -> Result<Option<Found>> {
         let end = self.tail + self.bytes(grains);
-        if end > self.p.max_bytes {
+        let most = if self.p.bounded { self.bound } else { self.most_bytes() };
+        if end > most {
             return Ok(None);
         }
         self.reserve(end)?;
@@ -375,8 +424,13 @@ impl Pmflf {
     ) -> Result<()> {
         let header = Header { grains: block.grains, allocated, next }.encode(self.nonce);
         let header = &header[..self.p.method.header()];
-        if content.is_empty() {
-            return Ok(self.disk.write_at(block.at, header)?);
+        if self.p.method == Method::Area && !content.is_empty() {
+            // The tag last: it leads to what is there.
+            self.disk.write_at(block.at, content)?;
+            self.barrier()?;
+        }
+        if content.is_empty() || self.p.method == Method::Area {
+            return Ok(self.disk.write_at(self.header_place(block.at), header)?);
         }
         let mut all = Vec::with_capacity(header.len() + content.len());
         all.extend_from_slice(header);
@@ -392,7 +446,7 @@ impl Pmflf {
     /// Gives back a block that was allocated for `len` bytes. One access.
     pub fn free(&mut self, block: Block, len: usize) -> Result<()> {
         match self.p.method {
-            Method::Ts => self.write_block(block, false, 0, &[])?,
+            Method::Ts | Method::Area => self.write_block(block, false, 0, &[])?,
             // The link behind the tag stays as it is.
             Method::Pl => self.write_tag(block, false)?,
             Method::Pfl => {
@@ -403,6 +457,7 @@ impl Pmflf {
         }
         self.lists.push(block);
         self.counts.freed += 1;
+        self.since += self.bytes(block.grains);
         self.requested = self.requested.saturating_sub(len as u64);
         self.allocated -= self.bytes(block.grains);
         self.blocks = self.blocks.saturating_sub(1);
@@ -424,10 +479,11 @@ impl Pmflf {
     pub(super) fn header_at(&self, at: u64) -> Result<Option<Header>> {
         let mut bytes = [0; 16];
         let header = &mut bytes[..self.p.method.header()];
-        if at < self.first() || at + header.len() as u64 > self.grown {
+        let end = self.grown.min(self.most_bytes());
+        if at < self.first() || at + header.len() as u64 > end {
             return Ok(None);
         }
-        self.disk.read_at(at, header)?;
+        self.disk.read_at(self.header_place(at), header)?;
         Ok(Header::decode(header, self.nonce))
     }
 
@@ -436,13 +492,13 @@ impl Pmflf {
         if offset + bytes.len() as u64 > self.room(block) {
             return Err(Error::Misuse("a write past the end of its block"));
         }
-        Ok(self.disk.write_at(block.at + self.p.method.header() as u64 + offset, bytes)?)
+        Ok(self.disk.write_at(block.at + self.p.method.within() as u64 + offset, bytes)?)
     }
 
     /// Reads from the content of the block at `at`, which the caller knows to be there; what
     /// lies behind it fills the rest of `buf`, or zeros at the file's end.
     pub fn read(&self, at: u64, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let from = at + self.p.method.header() as u64 + offset;
+        let from = at + self.p.method.within() as u64 + offset;
         let there = self.grown.saturating_sub(from).min(buf.len() as u64) as usize;
         buf[there..].fill(0);
         Ok(self.disk.read_at(from, &mut buf[..there])?)
@@ -453,7 +509,11 @@ impl Pmflf {
         let there = self.grown.saturating_sub(at).min(buf.len() as u64) as usize;
         buf[there..].fill(0);
         self.disk.read_at(at, &mut buf[..there])?;
-        match Header::decode(&buf[..self.p.method.header()], self.nonce) {
+        let header = match self.p.method {
+            Method::Area => self.header_at(at)?,
+            method => Header::decode(&buf[..method.header()], self.nonce),
+        };
+        match header {
             Some(Header { grains, allocated: true, .. }) => Ok(grains),
             _ => Err(Error::Corrupt(format!("no allocated block at {at}"))),
         }
@@ -517,6 +577,7 @@ impl Pmflf {
             root: self.root,
             requested: self.requested,
             blocks: self.blocks,
+            area: self.p.area,
             saved,
         };
         let mut bytes = header.encode().to_vec();
@@ -524,7 +585,7 @@ impl Pmflf {
             let heads = (0..self.lists.count()).map(|c| self.lists.head(c).map_or(0, |b| b.at));
             self.heads = heads.collect();
         }
-        if self.p.method != Method::Ts {
+        if self.p.method.has_lists() {
             bytes.extend(self.heads.iter().flat_map(|head| head.to_le_bytes()));
         }
         self.pending = 0;

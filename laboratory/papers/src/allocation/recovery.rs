@@ -2,7 +2,7 @@
 //! (Iyengar §2.1 to §2.4.3).
 //!
 //! Owns the walks over headers and lists. After a shutdown the free blocks come from the area
-//! that it wrote. After a crash TS walks over all headers; PL and PFL follow their lists; all
+//! that it wrote. After a crash TS walks over all headers, in an area many with one read; PL and PFL follow their lists; all
 //! walk on from the tail pointer on disk, over blocks whose code bytes repeat their tags. Freed
 //! blocks count as blocks there: were the tail put before one, blocks behind it would be lost.
 //! Threads: none.
@@ -31,6 +31,16 @@ pub struct Recovery {
     pub rebuilt: bool,
 }
 
+/// Bytes of an area's headers that are read at once.
+const WINDOW: u64 = 1 << 16;
+
+/// Headers of an area that were read.
+#[derive(Default)]
+struct Window {
+    from: u64,
+    bytes: Vec<u8>,
+}
+
 impl Pmflf {
     /// Opens the file on `disk`. Grain, maxQL and method are those it was made with; the rest is
     /// as `params` says.
@@ -38,8 +48,8 @@ impl Pmflf {
         let mut sector = [0; SECTOR];
         disk.read_at(0, &mut sector)?;
         let header = FileHeader::decode(&sector)?;
-        let FileHeader { grain, max_ql, method, .. } = header;
-        let params = Params { grain, max_ql, method, ..params };
+        let FileHeader { grain, max_ql, method, area, .. } = header;
+        let params = Params { grain, max_ql, method, area, ..params };
         let mut this = Self::empty(disk, params, header.nonce)?;
         if header.tail < this.first() || header.tail > this.grown {
             let (tail, len) = (header.tail, this.grown);
@@ -55,7 +65,7 @@ impl Pmflf {
             this.load(header.saved)?;
         } else {
             match method {
-                Method::Ts => this.recover_all(&mut found)?,
+                Method::Ts | Method::Area => this.recover_all(&mut found)?,
                 _ if !header.lists => {
                     this.recover_all(&mut found)?;
                     this.rebuild_lists()?;
@@ -73,7 +83,7 @@ impl Pmflf {
     }
 
     fn read_heads(&mut self) -> Result<()> {
-        if self.p.method == Method::Ts {
+        if !self.p.method.has_lists() {
             return Ok(());
         }
         let mut bytes = vec![0; 8 * self.heads.len()];
@@ -107,13 +117,13 @@ impl Pmflf {
     /// Every block from `at` on: all up to the tail, and those behind it whose code bytes say
     /// that they were written.
     pub(super) fn walk(&self, mut at: u64) -> Result<Vec<(Block, Header)>> {
-        let mut blocks = Vec::new();
-        while let Some(header) = self.header_at(at)? {
+        let (mut blocks, mut window) = (Vec::new(), Window::default());
+        while let Some(header) = self.header_in(&mut window, at)? {
             let block = Block { at, grains: header.grains };
             let end = at + self.bytes(header.grains);
             // The file grows before a block is written: what reaches past its end was lost in
             // a power cut, and nobody was told of it.
-            if end > self.p.max_bytes.min(self.grown) {
+            if end > self.most_bytes().min(self.grown) {
                 break;
             }
             // One may reach over the tail on disk: free blocks on both sides were combined.
@@ -124,6 +134,22 @@ impl Pmflf {
             return Err(Error::Corrupt(format!("no block at {at}, before the tail")));
         }
         Ok(blocks)
+    }
+
+    /// The header of the block at `at`. Those of an area are read many at once (§2.1).
+    fn header_in(&self, window: &mut Window, at: u64) -> Result<Option<Header>> {
+        let end = self.grown.min(self.most_bytes());
+        if self.p.method != Method::Area || at >= end || is(Mutation::AreaWhole) {
+            return self.header_at(at);
+        }
+        let place = self.header_place(at);
+        let there = |w: &Window| place >= w.from && place + 8 <= w.from + w.bytes.len() as u64;
+        if !there(window) {
+            let len = WINDOW.min(self.first() - place) as usize;
+            *window = Window { from: place, bytes: vec![0; len] };
+            self.disk.read_at(place, &mut window.bytes)?;
+        }
+        Ok(Header::decode(&window.bytes[(place - window.from) as usize..][..8], self.nonce))
     }
 
     /// Follows the disk lists, then takes in what was made since the last checkpoint.
@@ -230,6 +256,7 @@ impl Pmflf {
     /// write for each block that grows; PL and PFL write their lists anew.
     pub fn coalesce(&mut self) -> Result<()> {
         self.counts.coalesced += 1;
+        self.since = 0;
         let mut free = self.lists.drain();
         free.sort_unstable();
         let mut runs: Vec<(Block, usize)> = Vec::new();
@@ -245,7 +272,7 @@ impl Pmflf {
                 _ => runs.push((block, 1)),
             }
         }
-        let lists = self.p.method != Method::Ts;
+        let lists = self.p.method.has_lists();
         if lists {
             // Heads that lead into combined blocks must not be followed after a crash.
             self.barrier()?;

@@ -5,6 +5,7 @@ use super::block::{Block, Params};
 use super::pmflf::{Pmflf, Usage};
 use crate::kit::error::{Error, Result};
 use holdall_io::Disk;
+use holdall_testkit::SparseDisk;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::sync::Arc;
@@ -86,6 +87,16 @@ impl Stream {
         let store = Pmflf::create(disk, params, seed)?;
         let rng = SmallRng::seed_from_u64(seed);
         Ok(Self { store, sizes, rng, objects: Vec::new(), number: 0 })
+    }
+
+    /// A stream over a new file in memory, `objects` of them created.
+    pub fn filled(params: Params, sizes: Pareto, seed: u64, objects: u64) -> Result<Self> {
+        let disk = Arc::new(SparseDisk::with_granules(params.grain as usize));
+        let mut stream = Self::new(disk, params, sizes, seed)?;
+        for _ in 0..objects {
+            stream.create()?;
+        }
+        Ok(stream)
     }
 
     /// Creates an object: its block, and its number in it.

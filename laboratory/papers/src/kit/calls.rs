@@ -1,4 +1,5 @@
-//! Read calls of the calling thread, as the kernel counts them. Owns no state.
+//! Read calls of the calling thread, and what they fetched, as the kernel counts them. Owns no
+//! state.
 
 use std::fs;
 
@@ -6,8 +7,18 @@ use std::fs;
 /// socket gives is not among them.
 #[must_use]
 pub fn reads() -> Option<u64> {
+    count("syscr: ")
+}
+
+/// Bytes that the thread had fetched from devices so far, `None` if the kernel keeps no count.
+#[must_use]
+pub fn fetched() -> Option<u64> {
+    count("read_bytes: ")
+}
+
+fn count(what: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/io").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok())
+    text.lines().find_map(|line| line.strip_prefix(what)?.parse().ok())
 }
 
 #[cfg(test)]

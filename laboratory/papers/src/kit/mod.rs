@@ -1,5 +1,5 @@
 //! What the experiments of all papers share beside the instrument: a pool of pages, the cost of
-//! their accesses, calls counted, the claims as data, errors.
+//! their accesses, calls counted, a database server, the claims as data, errors.
 //!
 //! Owns: nothing of a paper; each part says what it owns itself.
 
@@ -8,3 +8,4 @@ pub mod claims;
 pub mod error;
 pub mod model;
 pub mod pool;
+pub mod postgres;

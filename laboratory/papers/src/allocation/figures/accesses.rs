@@ -131,7 +131,8 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
              A block's tag and the first bytes of its object go to disk with one write. \
              Operations that lead to a checkpoint (every 100 tail allocations or list changes) \
              are in the last pair of columns only. PL reads the link behind a tag before it writes \
-             tag, link and object at once; a tag alone takes one access (tests). PFL takes a block \
+             tag, link and object at once; a tag alone takes one access (tests). An area of headers has \
+             the tag away from the object: two writes. PFL takes a block \
              from within a list by a write to the block before it."
         ),
     ];

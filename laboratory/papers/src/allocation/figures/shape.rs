@@ -1,18 +1,16 @@
 //! Figures 14 to 16: fragmentation by the distribution of sizes (Iyengar §3.3.1). Owns the
 //! runs, which the three figures share.
 
-use super::{columns, parameters};
+use super::{columns, fragmentation, parameters, ranks};
 use crate::allocation::block::Params;
 use crate::allocation::workload::{Pareto, Stream};
 use crate::kit::claims;
 use anyhow::{Context, Result};
 use holdall_instrument::cache::{Cache, Results, cached};
-use holdall_instrument::draw::{axis, lines, paper_points, percent, series};
+use holdall_instrument::draw::{paper_points, percent, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
-use holdall_instrument::picture::Panel;
-use holdall_testkit::SparseDisk;
+use holdall_instrument::picture::Series;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 const ALPHAS: [f64; 5] = [0.8, 1.0, 1.2, 1.4, 1.6];
 /// Powers of two of C in grains.
@@ -26,17 +24,16 @@ struct Point {
     internal: f64,
     external: f64,
     total: f64,
-    /// M by the most ever allocated instead of what is allocated at the end.
-    external_of_most: f64,
     /// Mean bytes of a request.
     mean: f64,
     /// The largest request ÷ all that is allocated.
     largest: f64,
-    /// Free bytes ÷ allocated ones: in small blocks, in large ones.
-    free_small: f64,
-    free_large: f64,
+    /// Free bytes ÷ allocated ones.
+    free: f64,
     /// Replacements that went to the tail, as a share.
     tail: f64,
+    /// Times that free blocks were combined.
+    coalesced: f64,
 }
 
 static RUNS: Cache<Vec<Point>> = Cache::new(Results::default);
@@ -74,57 +71,36 @@ fn point(settings: &Settings<'_>, alpha: f64, cutoff: u32) -> Result<Point> {
         internal: mean(|p| p.internal),
         external: mean(|p| p.external),
         total: mean(|p| p.total),
-        external_of_most: mean(|p| p.external_of_most),
         mean: mean(|p| p.mean),
         largest: mean(|p| p.largest),
-        free_small: mean(|p| p.free_small),
-        free_large: mean(|p| p.free_large),
+        free: mean(|p| p.free),
         tail: mean(|p| p.tail),
+        coalesced: mean(|p| p.coalesced),
     };
     settings.parts.save(&name, &serde_json::to_string(&point)?)?;
     Ok(point)
 }
 
 fn run_of(sizes: Pareto, cutoff: u32, n: u64, replacements: u64, seed: u64) -> Result<Point> {
-    let disk = Arc::new(SparseDisk::with_granules(512));
-    let params = Params::default();
-    let mut stream = Stream::new(disk, params, sizes, seed)?;
-    let mut most = 0;
-    for _ in 0..n {
-        stream.create()?;
-    }
+    let params = Params { bounded: true, ..Params::default() };
+    let mut stream = Stream::filled(params, sizes, seed, n)?;
     for _ in 0..replacements {
         stream.replace()?;
-        most = most.max(stream.usage().allocated);
     }
     stream.verify()?;
-    let (usage, lists) = (stream.usage(), stream.store.lists());
-    let small = lists.iter().filter(|b| lists.is_small(b.grains));
-    let small: u64 = small.map(|b| u64::from(b.grains) * u64::from(params.grain)).sum();
-    let of_allocated = |bytes: u64| bytes as f64 / usage.allocated as f64;
+    let (usage, counts) = (stream.usage(), stream.store.counts());
     Ok(Point {
         alpha: sizes.alpha,
         cutoff,
         internal: usage.internal(),
         external: usage.external(),
         total: usage.total(),
-        external_of_most: usage.most as f64 / most as f64,
         mean: usage.requested as f64 / usage.blocks as f64,
         largest: stream.largest() as f64 / usage.allocated as f64,
-        free_small: of_allocated(small),
-        free_large: of_allocated(usage.free - small),
-        tail: (stream.store.counts().tail - n) as f64 / replacements as f64,
+        free: usage.free as f64 / usage.allocated as f64,
+        tail: (counts.tail - n) as f64 / replacements as f64,
+        coalesced: counts.coalesced as f64,
     })
-}
-
-fn panel(id: &str, what: &str, points: &[Point], value: fn(&Point) -> f64) -> Panel {
-    let line = |&alpha: &f64| {
-        let of = points.iter().filter(|p| p.alpha == alpha);
-        let curve = of.map(|p| (f64::from(p.cutoff), value(p))).collect();
-        series(format!("α = {alpha:.1}"), curve)
-    };
-    let x = axis("cutoff C, grains, as a power of two");
-    lines(id, what, x, axis(what), ALPHAS.iter().map(line).collect())
 }
 
 fn at(points: &[Point], alpha: f64, cutoff: u32) -> Result<Point> {
@@ -132,14 +108,30 @@ fn at(points: &[Point], alpha: f64, cutoff: u32) -> Result<Point> {
     found.copied().with_context(|| format!("no run of α = {alpha}, C = 2^{cutoff}"))
 }
 
-fn outcome(settings: &Settings<'_>, points: &[Point], panel: Panel, claims: Vec<Claim>) -> Outcome {
+/// The panel of `value` with `also` in it, the table and the notes.
+fn outcome(
+    settings: &Settings<'_>,
+    points: &[Point],
+    what: &str,
+    value: fn(&Point) -> f64,
+    (also, claims): (Option<Series>, Vec<Claim>),
+) -> Outcome {
+    let place = |cutoff: u32| f64::from(cutoff / 2 - 2);
+    let line = |&alpha: &f64| {
+        let of = points.iter().filter(|p| p.alpha == alpha);
+        series(format!("α = {alpha:.1}"), of.map(|p| (place(p.cutoff), value(p))).collect())
+    };
+    let x = ranks("cutoff C, grains", CUTOFFS.map(|c| format!("2^{c}")));
+    let lines = ALPHAS.iter().map(line).chain(also).collect();
+    let caption = "100,000 objects in equilibrium, after 500,000 replacements; lower is better.";
+    let panel = fragmentation(["shape", what, what], x, caption, lines);
     let notes = vec![
         parameters(),
         format!(
             "{}; the mean of the values at the end. External \
              fragmentation is M ÷ a: M is the highest address ever used and a what is allocated \
-             at the end, as the paper's product with the internal one asks for. A column has it \
-             by the most that was ever allocated instead.",
+             at the end, as the paper's product with the internal one asks for. Free blocks are \
+             combined when nothing else has room; only then the file grows, by a 64th at least.",
             if settings.quick {
                 "2,000 objects and 10,000 replacements, one seed"
             } else {
@@ -158,11 +150,10 @@ fn outcome(settings: &Settings<'_>, points: &[Point], panel: Panel, claims: Vec<
             ("internal", |p| format!("{:.4}", p.internal)),
             ("external", |p| format!("{:.4}", p.external)),
             ("total", |p| format!("{:.4}", p.total)),
-            ("external, of the most allocated", |p| format!("{:.4}", p.external_of_most)),
             ("largest object ÷ allocated", |p| format!("{:.3}", p.largest)),
-            ("free small blocks ÷ allocated", |p| format!("{:.4}", p.free_small)),
-            ("free large blocks ÷ allocated", |p| format!("{:.4}", p.free_large)),
+            ("free ÷ allocated", |p| format!("{:.4}", p.free)),
             ("from the tail", |p| percent(p.tail)),
+            ("times combined", |p| format!("{:.0}", p.coalesced)),
         ],
     );
     Outcome { panels: vec![panel], tables: vec![table], claims, notes }
@@ -171,52 +162,42 @@ fn outcome(settings: &Settings<'_>, points: &[Point], panel: Panel, claims: Vec<
 /// Figure 14.
 pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
     let points = points(settings)?;
+    let counted = |p: &Point| {
+        format!(
+            "At α = {:.1}, C = 2^{}: external {:.3}, free blocks have {:.3} of the bytes \
+             allocated, the largest object {:.3}; combined {:.0} times, {} of the replacements \
+             from the tail. ",
+            p.alpha,
+            p.cutoff,
+            p.external,
+            p.free,
+            p.largest,
+            p.coalesced,
+            percent(p.tail)
+        )
+    };
+    let worst_of = |most: u32| {
+        let of = points.iter().filter(|p| p.cutoff <= most);
+        of.max_by(|a, b| a.external.total_cmp(&b.external)).context("no runs")
+    };
     let mut claims = Vec::new();
     for alpha in ALPHAS {
         let (small, large) = (at(&points, alpha, 4)?, at(&points, alpha, 20)?);
         let ours = format!("{:.3} to {:.3}", small.external, large.external);
         let so = large.external > small.external;
-        claims.push(
-            claims::says(
-                "I5 external rises with C, α = {0}",
-                &[&format!("{:.1}", alpha)],
-                ours,
-                so,
-            )
-            .because(format!(
-                "Quick lists hold objects of 1 to 75 grains, one list a size: at C = 2^4 their \
-             lengths walk at random. Mean size {:.0} and {:.0} bytes.",
-                small.mean, large.mean
-            )),
-        );
+        let row = "I5 external rises with C, α = {0}";
+        let claim = claims::says(row, &[&format!("{alpha:.1}")], ours, so);
+        claims.push(claim.because(counted(&small) + &counted(&large)));
     }
-    let worst = points.iter().max_by(|a, b| a.external.total_cmp(&b.external));
-    let worst = worst.context("no runs")?;
+    let worst = worst_of(20)?;
     let ours = format!("{:.3} at α = {:.1}, C = 2^{}", worst.external, worst.alpha, worst.cutoff);
     let so = worst.alpha == 1.0 && worst.cutoff >= 18;
-    let second = at(&points, 1.0, 20)?;
-    let why = format!(
-        "α = 1, C = 2^20 has {:.3}; its largest object is {:.2} of all that is allocated, at α = \
-         {:.1} it is {:.2}. One object of that size more or less decides.",
-        second.external, second.largest, worst.alpha, worst.largest
-    );
+    let why = counted(&at(&points, 1.0, 20)?) + &counted(worst);
     claims.push(claims::says("I5 external worst", &[], ours, so).because(why));
-    let moderate = points.iter().filter(|p| p.cutoff <= 10);
-    let worst = moderate.max_by(|a, b| a.external.total_cmp(&b.external)).context("no runs")?;
-    let why = format!(
-        "At α = {:.1}, C = 2^{} {} of the replacements found no free block on the list of their \
-         size and went to the tail. At the end free small blocks have {:.3} of the bytes \
-         allocated, free large ones {:.3}; by the most that was ever allocated it is {:.3}.",
-        worst.alpha,
-        worst.cutoff,
-        percent(worst.tail),
-        worst.free_small,
-        worst.free_large,
-        worst.external_of_most
-    );
-    claims.push(claims::measures("I5 moderate C", &[], worst.external).because(why));
-    let panel = panel("external", "external fragmentation", &points, |p| p.external);
-    Ok(outcome(settings, &points, panel, claims))
+    let worst = worst_of(10)?;
+    let moderate = claims::measures("I5 moderate C", &[], worst.external);
+    claims.push(moderate.because(counted(worst)));
+    Ok(outcome(settings, &points, "external fragmentation", |p| p.external, (None, claims)))
 }
 
 /// Figure 15.
@@ -235,21 +216,21 @@ pub(super) fn internal(settings: &Settings<'_>) -> Result<Outcome> {
             by_alpha.push((at(&points, pair[0], cutoff)?, at(&points, pair[1], cutoff)?));
         }
     }
-    let most = rises(by_alpha);
-    let ours = format!("largest step against it {most:+.4}");
-    claims.push(claims::says("I5 internal, α", &[], ours, most <= 0.001));
     let mut by_cutoff = Vec::new();
     for alpha in ALPHAS {
         for pair in CUTOFFS.windows(2) {
             by_cutoff.push((at(&points, alpha, pair[1])?, at(&points, alpha, pair[0])?));
         }
     }
-    let most = rises(by_cutoff);
-    let ours = format!("largest step against it {most:+.4}");
-    claims.push(claims::says("I5 internal, C", &[], ours, most <= 0.001));
-    let mut panel = panel("internal", "internal fragmentation", &points, |p| p.internal);
-    panel.series.push(paper_points("paper, α = 1", vec![(10.0, 1.07)]));
-    Ok(outcome(settings, &points, panel, claims))
+    for (id, pairs) in [("I5 internal, α", by_alpha), ("I5 internal, C", by_cutoff)] {
+        let most = rises(pairs);
+        let ours = format!("largest step against it {most:+.4}");
+        claims.push(claims::says(id, &[], ours, most <= 0.001));
+    }
+    // C = 2^10 is the fourth.
+    let paper = paper_points("paper, α = 1", vec![(3.0, 1.07)]);
+    let with = (Some(paper), claims);
+    Ok(outcome(settings, &points, "internal fragmentation", |p| p.internal, with))
 }
 
 /// Figure 16.
@@ -262,6 +243,5 @@ pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
     let ours = format!("{least:.3} to {most:.3}");
     let so = spread <= 0.15;
     let claims = vec![claims::says("I5 total", &[], ours, so)];
-    let panel = panel("total", "total fragmentation", &points, |p| p.total);
-    Ok(outcome(settings, &points, panel, claims))
+    Ok(outcome(settings, &points, "total fragmentation", |p| p.total, (None, claims)))
 }

@@ -11,14 +11,16 @@ use crate::kit::claims;
 use anyhow::{Result, ensure};
 use holdall_instrument::claim::equal;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
-use holdall_io::{Disk, Storage};
-use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, SparseDisk};
+use holdall_io::Storage;
+use holdall_testkit::{CostModel, CountedDisk, CrashKind, FaultPlan, FaultyStorage, SparseDisk};
 use std::sync::Arc;
 
 /// A file whose process ended between two checkpoints, opened again.
 struct Crash {
     method: Method,
     found: Recovery,
+    /// Accesses that read, of opening.
+    reads: u64,
     /// Checkpoints in between: creation's, and those that were due.
     checkpoints: u64,
     changes: u64,
@@ -28,7 +30,8 @@ struct Crash {
 }
 
 fn crash(method: Method, n: u64, seed: u64) -> Result<Crash> {
-    let disk: Arc<dyn Disk> = Arc::new(SparseDisk::with_granules(512));
+    let disk = Arc::new(SparseDisk::with_granules(512));
+    let disk = Arc::new(CountedDisk::new(disk, CostModel::default()));
     let params = Params { method, ..Params::default() };
     let mut stream = Stream::new(disk.clone(), params, Pareto::olympic(), seed)?;
     for _ in 0..n {
@@ -42,13 +45,16 @@ fn crash(method: Method, n: u64, seed: u64) -> Result<Crash> {
     }
     let counts = stream.store.counts();
     let usage = stream.usage();
-    let (mut store, found) = Pmflf::open(disk, params)?;
+    let before_opening = disk.stats();
+    let (mut store, found) = Pmflf::open(disk.clone(), params)?;
+    let reads = (disk.stats() - before_opening).reads;
     let after = store.usage();
     store.reclaim()?;
     stream.verify()?;
     Ok(Crash {
         method,
         found,
+        reads,
         checkpoints: counts.checkpoints - before.checkpoints,
         changes: counts.tail - before.tail + counts.freed - before.freed,
         free: [usage.free_blocks, after.free_blocks, store.usage().free_blocks],
@@ -97,7 +103,7 @@ fn judged(crash: &Crash) -> Vec<Claim> {
     let Crash { method, found, free, tails, .. } = crash;
     let name = method.name();
     let row = |id: &str, ours: String, so: bool| claims::says(id, &[&name], ours, so);
-    let first = if *method == Method::Ts {
+    let first = if !method.has_lists() {
         row("I2 {0}", format!("{} of {}", free[1], free[0]), free[1] == free[0])
     } else {
         let ours = format!("{} checkpoints for {} changes", crash.checkpoints, crash.changes);
@@ -109,12 +115,17 @@ fn judged(crash: &Crash) -> Vec<Claim> {
     let scan = format!("{} of {}", free[2], free[0]);
     let tail = format!("{} blocks behind the tail on disk", found.behind_tail);
     let repaired = if repair { "I2 {0} repair" } else { "I2 {0} no repair" };
-    vec![
+    let mut rows = vec![
         first,
         row(repaired, dropped, (found.dropped > 0) == repair),
         row("I2 {0} scan", scan, free[2] == free[0]),
         row("I3 {0} tail", tail, tails[0] == tails[1]),
-    ]
+    ];
+    if *method == Method::Area {
+        let ours = format!("{} reads for {} headers", crash.reads, found.headers);
+        rows.push(row("I2 {0} reads", ours, crash.reads * 100 < found.headers));
+    }
+    rows
 }
 
 /// The experiment.
@@ -136,6 +147,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         &[
             ("method", |c| c.method.name().to_owned()),
             ("headers read", |c| c.found.headers.to_string()),
+            ("reads of opening", |c| c.reads.to_string()),
             ("dropped from heads", |c| c.found.dropped.to_string()),
             ("behind the tail", |c| c.found.behind_tail.to_string()),
             ("free blocks before", |c| c.free[0].to_string()),
@@ -151,7 +163,8 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
              shutdown. Tests break off allocation, batches, recovery, the table's operations and \
              its doubling at every write, by the end of the process and by power cuts that lose \
              and tear what was not synced. A doubling broken off left at most {left} blocks \
-             without use."
+             without use. An area has the headers of all grains before all blocks, so that many \
+             are read at once."
         ),
     ];
     Ok(Outcome { tables: vec![table], claims, notes, ..Outcome::default() })

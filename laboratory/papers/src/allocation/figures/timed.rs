@@ -103,6 +103,13 @@ impl Device {
     }
 }
 
+/// Has the kernel forget what it keeps of files: pages, inodes and names. Only root may ask.
+pub(super) fn forget_caches(dir: &Path) -> bool {
+    write_out(dir);
+    // Pages that inodes held go only when these are gone.
+    (0..2).all(|_| fs::write("/proc/sys/vm/drop_caches", "3").is_ok())
+}
+
 /// Writes out what earlier phases left dirty, so that it does not disturb the next ones. If
 /// the program is missing nothing is done.
 pub(super) fn write_out(dir: &Path) {

@@ -5,7 +5,7 @@ use crate::kit::error::{Error, Result};
 use holdall_core::techniques::bytes::{u32_at, u64_at};
 
 /// Bytes before the key.
-pub(super) const FIXED: usize = 32;
+pub const FIXED: usize = 32;
 /// Bytes of the first read: most items need no second one.
 const FIRST: usize = 4096;
 
@@ -33,7 +33,7 @@ impl Item {
 
     fn read_some(store: &Pmflf, at: u64, some: usize) -> Result<Self> {
         // The header of the block comes with the same read.
-        let header = store.params().method.header();
+        let header = store.params().method.within();
         let mut bytes = vec![0; header + some];
         let tag = store.read_with_header(at, &mut bytes)?;
         bytes.drain(..header);

@@ -22,7 +22,8 @@ use super::recovery::Recovery;
 use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
-use item::{FIXED, Item, hash};
+pub use item::FIXED;
+use item::{Item, hash};
 use root::{INDEX, Root};
 use std::sync::Arc;
 

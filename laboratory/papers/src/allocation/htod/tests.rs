@@ -11,7 +11,8 @@ use std::ops::ControlFlow;
 type Model = HashMap<Vec<u8>, Vec<u8>>;
 
 fn params(method: Method) -> Params {
-    Params { max_ql: 8, method, growth: 4096, checkpoint_every: 20, ..Params::default() }
+    let area = 1 << 12;
+    Params { max_ql: 8, method, growth: 4096, checkpoint_every: 20, area, ..Params::default() }
 }
 
 const SMALL: Shape = Shape { buckets: 2, ratio: 1.5 };
@@ -49,7 +50,7 @@ proptest! {
     #[test]
     fn a_table_is_a_map(
         steps in proptest::collection::vec((0..10u8, 0..60u64, 0..9000usize), 1..200),
-        method in prop_oneof![Just(Method::Ts), Just(Method::Pl), Just(Method::Pfl)],
+        method in proptest::sample::select(&Method::ALL[..]),
     ) {
         let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
         let mut table = Htod::create(disk.clone(), params(method), SMALL, 1).unwrap();

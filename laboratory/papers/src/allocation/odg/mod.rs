@@ -3,10 +3,11 @@
 //!
 //! Owns nodes and edges as objects in tables. Table 0 has all nodes, and the edges of each
 //! object that at most 50 others depend on, as one object; of an object with more, each edge is
-//! an object of a table of its own. The graph keeps nothing in memory but the number of tables:
-//! what is in the tables is the graph, whatever keeps them ([`tables`]). Threads: none.
+//! an object of a table of its own. The graph keeps nothing in memory but the number of tables
+//! ([`tables`]). The caches of fragments beside it are in [`site`]. Threads: none.
 
 pub mod sample;
+pub mod site;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -29,8 +30,8 @@ pub enum Kind {
 
 /// The graph.
 #[derive(Debug)]
-pub struct Odg<T> {
-    tables: T,
+pub struct Odg {
+    tables: Tables,
     /// Tables of edges.
     count: u32,
 }
@@ -43,12 +44,12 @@ enum Edges {
 
 const COUNT: &[u8] = b"\0tables";
 
-impl<T: Tables> Odg<T> {
+impl Odg {
     /// An empty graph in empty tables.
     ///
     /// # Errors
     /// Those of the tables.
-    pub fn create(mut tables: T) -> Result<Self> {
+    pub fn create(mut tables: Tables) -> Result<Self> {
         tables.add(0)?;
         tables.put(0, COUNT, &0u32.to_le_bytes())?;
         Ok(Self { tables, count: 0 })
@@ -58,7 +59,7 @@ impl<T: Tables> Odg<T> {
     ///
     /// # Errors
     /// Those of the tables.
-    pub fn open(mut tables: T) -> Result<Self> {
+    pub fn open(mut tables: Tables) -> Result<Self> {
         tables.open(0)?;
         let count = tables.get(0, COUNT)?.context("these tables hold no graph")?;
         let count = u32::from_le_bytes(count[..].try_into().context("a damaged graph")?);
@@ -69,7 +70,7 @@ impl<T: Tables> Odg<T> {
     }
 
     /// The tables under it.
-    pub fn tables(&mut self) -> &mut T {
+    pub fn tables(&mut self) -> &mut Tables {
         &mut self.tables
     }
 
@@ -131,17 +132,25 @@ impl<T: Tables> Odg<T> {
     /// # Errors
     /// Those of the tables.
     pub fn publish(&mut self, changed: &[&str]) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        let changed = changed.iter().map(|name| name.as_bytes().to_vec());
-        self.reach(changed, |name| found.push(name.to_vec()))?;
         let mut pages = Vec::new();
-        for name in found {
+        for name in self.reached(changed)? {
             let node = self.tables.get(0, &node_key(&name))?.context("an edge without a node")?;
             if node.first() == Some(&1) {
                 pages.push(String::from_utf8(name).context("a name that is no text")?);
             }
         }
         Ok(pages)
+    }
+
+    /// Every node that depends on any of the nodes changed, and these.
+    ///
+    /// # Errors
+    /// Those of the tables.
+    pub fn reached(&mut self, changed: &[&str]) -> Result<Vec<Vec<u8>>> {
+        let mut found = Vec::new();
+        let changed = changed.iter().map(|name| name.as_bytes().to_vec());
+        self.reach(changed, |name| found.push(name.to_vec()))?;
+        Ok(found)
     }
 
     /// Every node that can be reached, those begun with too.

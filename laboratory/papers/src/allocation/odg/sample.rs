@@ -4,7 +4,6 @@
 //! 126 bytes in about 500 files of their own, all below 150 bytes. What it leaves open: six
 //! pages to a fragment, edges of small fragments by a Pareto distribution. Threads: none.
 
-use super::tables::Tables;
 use super::{Kind, Odg};
 use crate::allocation::workload::Pareto;
 use anyhow::Result;
@@ -52,7 +51,7 @@ impl Sample {
     ///
     /// # Errors
     /// Those of the graph.
-    pub fn build<T: Tables>(&self, graph: &mut Odg<T>) -> Result<()> {
+    pub fn build(&self, graph: &mut Odg) -> Result<()> {
         let mut rng = SmallRng::seed_from_u64(self.seed);
         let text: Vec<u8> = (0..2048u32).map(|i| b' ' + (i * i % 90) as u8).collect();
         for i in 0..self.fragments + self.pages {

@@ -1,11 +1,11 @@
-//! Tests of the graph: against a plain search, reopening, and both kinds of tables alike.
+//! Tests of the graph: what an event finds, reopening, the caches, and the sample's sizes.
 
-use super::tables::{HoldallTables, HtodTables};
 use super::*;
 use holdall_io::{Disk, MemoryDisk};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use sample::Sample;
+use site::{LIFETIME, Site};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 type Kept = Rc<RefCell<BTreeMap<u32, Arc<dyn Disk>>>>;
 
-fn tables(kept: &Kept) -> HtodTables {
+fn tables(kept: &Kept) -> Tables {
     let kept = kept.clone();
-    HtodTables::new(Box::new(move |table, fresh| {
+    Tables::new(Box::new(move |table, fresh| {
         if fresh {
             kept.borrow_mut().insert(table, Arc::new(MemoryDisk::new()));
         }
@@ -64,27 +64,52 @@ fn an_event_finds_every_page_that_depends_on_it() {
     assert_eq!(graph.publish(&["a"]).unwrap().len(), 121);
 }
 
+/// What is served has the newest text of all it is made of, also of fragments of fragments.
 #[test]
-fn both_kinds_of_tables_find_the_same_pages() {
-    let sample = Sample::share(0.002, 3);
+fn rules_of_the_caches() {
     let kept = Kept::default();
-    let mut over_htod = Odg::create(tables(&kept)).unwrap();
-    let store = holdall::Store::in_memory().unwrap();
-    let mut over_holdall = Odg::create(HoldallTables::new(store)).unwrap();
-    sample.build(&mut over_htod).unwrap();
-    sample.build(&mut over_holdall).unwrap();
+    let mut site = Site::create(tables(&kept)).unwrap();
+    for (name, kind) in [("a", Kind::Fragment), ("b", Kind::Fragment), ("c", Kind::Fragment)] {
+        site.graph().add_node(name, kind, b"").unwrap();
+    }
+    for (name, part) in [("p", "b"), ("q", "c")] {
+        site.graph().add_node(name, Kind::Page, b"").unwrap();
+        site.graph().add_edge(part, name, b"").unwrap();
+        site.receive(name, &[part.into()], name.as_bytes()).unwrap();
+    }
+    site.graph().add_edge("a", "b", b"").unwrap();
+    site.receive("a", &[], b"old ").unwrap();
+    site.receive("b", &[b"a".to_vec()], b"of b ").unwrap();
+    site.receive("c", &[], b"of c ").unwrap();
+    assert_eq!(site.page("p").unwrap(), b"old of b p");
+    assert_eq!(site.page("q").unwrap(), b"of c q");
+    assert_eq!(site.publish(&[("a", b"new ")], 7).unwrap(), ["p"]);
+    assert_eq!(site.page("p").unwrap(), b"new of b p");
+    assert!(site.expired(7 + LIFETIME - 1).unwrap().is_empty());
+    assert_eq!(site.expired(7 + LIFETIME).unwrap(), ["p"], "nobody built the other page");
+    drop(site);
+    let mut site = Site::open(tables(&kept)).unwrap();
+    assert_eq!(site.page("p").unwrap(), b"new of b p");
+    site.publish(&[("c", b"new ")], 9).unwrap();
+    assert_eq!(site.page("q").unwrap(), b"new q");
+    assert!(site.publish(&[("nowhere", b"")], 9).is_err());
+}
+
+#[test]
+fn events_of_a_sample_find_pages_of_hubs() {
+    let sample = Sample::share(0.002, 3);
+    let mut graph = Odg::create(tables(&Kept::default())).unwrap();
+    sample.build(&mut graph).unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
     let mut most = 0;
     for _ in 0..100 {
         let event = sample.event(&mut rng);
         let event: Vec<&str> = event.iter().map(String::as_str).collect();
-        let pages = sorted(over_htod.publish(&event).unwrap());
-        assert_eq!(pages, sorted(over_holdall.publish(&event).unwrap()));
-        most = most.max(pages.len());
+        most = most.max(sorted(graph.publish(&event).unwrap()).len());
     }
     assert!(most > 100, "no event of a hub");
-    over_holdall.checkpoint().unwrap();
-    over_htod.checkpoint().unwrap();
-    let (edges, _) = over_htod.tables().usage(|table| table > 0).unwrap();
+    graph.checkpoint().unwrap();
+    let (edges, _) = graph.tables().usage(|table| table > 0).unwrap();
     assert!((3.7..4.6).contains(&edges.internal()), "{}", edges.internal());
+    assert!(graph.tables().sizes(|table| table > 0).unwrap().iter().all(|&size| size < 150));
 }

@@ -106,6 +106,11 @@ fn a_process_that_ends_at_any_write_of_ts() {
 }
 
 #[test]
+fn a_process_that_ends_at_any_write_of_ts_with_an_area() {
+    every_write(small(Method::Area), &[CrashKind::ProcessKilled]);
+}
+
+#[test]
 fn a_process_that_ends_at_any_write_of_pl() {
     every_write(small(Method::Pl), &[CrashKind::ProcessKilled]);
 }
@@ -184,7 +189,7 @@ fn a_batch_broken_off_at_any_write_leaves_a_whole_file() {
             }
         }
         storage.set_plan(FaultPlan { crash_at_change: Some(change), ..FaultPlan::default() });
-        let mut batch = Batch::new(2).coalescing();
+        let mut batch = Batch::new(2);
         for (i, len) in [1500, 700, 3000, 100, 9000, 400, 2000].into_iter().enumerate() {
             batch.add(content(i as u64, len));
         }

@@ -15,7 +15,15 @@ use std::sync::Arc;
 
 /// Parameters for small files.
 fn small(method: Method) -> Params {
-    Params { max_ql: 4, waste: 1024, method, growth: 512, checkpoint_every: 5, ..Params::default() }
+    Params {
+        max_ql: 4,
+        waste: 1024,
+        method,
+        growth: 512,
+        checkpoint_every: 5,
+        area: 1 << 11,
+        ..Params::default()
+    }
 }
 
 fn file(params: Params) -> (Pmflf, Arc<dyn Disk>) {
@@ -80,7 +88,7 @@ proptest! {
     #[test]
     fn blocks_are_what_a_model_says(
         steps in steps(),
-        method in prop_oneof![Just(Method::Ts), Just(Method::Pl), Just(Method::Pfl)],
+        method in proptest::sample::select(&Method::ALL[..]),
         full in any::<bool>(),
     ) {
         let max_bytes = if full { 80_000 } else { 1 << 40 };
@@ -103,9 +111,6 @@ proptest! {
                 }
                 Step::Batch(lens) if method == Method::Ts && !full => {
                     let mut batch = Batch::new(1 + (number % 5) as u32);
-                    if number % 2 == 0 {
-                        batch = batch.coalescing();
-                    }
                     for (i, len) in lens.iter().enumerate() {
                         batch.add(content(number + 1000 * i as u64, *len));
                     }
@@ -129,7 +134,7 @@ proptest! {
                     prop_assert!(!found.clean);
                     prop_assert!(method == Method::Pfl || found.dropped == 0);
                     store = again;
-                    check(&store, &live, method != Method::Ts);
+                    check(&store, &live, method.has_lists());
                     store.reclaim().unwrap();
                 }
                 Step::Free(_) | Step::Batch(_) => {}

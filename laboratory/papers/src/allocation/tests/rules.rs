@@ -12,7 +12,7 @@ fn counted(params: Params) -> (Pmflf, Arc<CountedDisk>) {
 
 /// Bytes of content that fill a number of grains.
 fn fill(params: &Params, grains: usize) -> usize {
-    grains * 512 - params.method.header()
+    grains * 512 - params.method.within()
 }
 
 fn put(store: &mut Pmflf, grains: usize) -> Block {
@@ -31,7 +31,8 @@ fn one_access_for_each_operation_without_split_or_coalesce() {
         let params = Params { checkpoint_every: u32::MAX, ..small(method) };
         let (mut store, disk) = counted(params);
         let accesses = || disk.stats().reads + disk.stats().writes;
-        let blocks: Vec<Block> = [1, 2, 6, 20].map(|g| put(&mut store, g)).into();
+        let blocks: Vec<Block> =
+            [1, 2, 6, 20].map(|g| store.allocate(fill(&params, g)).unwrap()).into();
         assert_eq!(accesses(), 1 + 4, "{method:?}: tail allocations");
         for &block in &blocks {
             free(&mut store, block);
@@ -178,6 +179,41 @@ fn freed_blocks_are_not_combined_until_nothing_fits() {
     }
 }
 
+/// A bounded file: larger blocks, then combining, and only then it grows.
+#[test]
+fn a_bounded_file_grows_only_if_combining_makes_no_room() {
+    let params = Params { bounded: true, ..small(Method::Ts) };
+    let (mut store, disk) = file(params);
+    let blocks: Vec<Block> = (0..40).map(|_| put(&mut store, 1)).collect();
+    for &block in &blocks[..20] {
+        free(&mut store, block);
+    }
+    let most = store.usage().most;
+    let (combined, got) = (store.counts().coalesced, put(&mut store, 12));
+    assert_eq!((got.at, store.counts().coalesced), (blocks[0].at, combined + 1));
+    assert_eq!(put(&mut store, 2).at, got.at + 12 * 512, "a larger block, split");
+    assert_eq!(store.usage().most, most);
+    assert!(put(&mut store, 12).at >= blocks[39].at + 512, "no room: the file grows");
+    drop(store);
+    assert_eq!(Pmflf::open(disk, params).unwrap().0.usage().blocks, 23);
+}
+
+/// Footnote 3.
+#[test]
+fn serious_fragmentation_has_free_blocks_combined() {
+    for (serious, combined) in [(0.7, 0), (0.2, 1)] {
+        let (mut store, _) = file(Params { serious, ..small(Method::Ts) });
+        let blocks: Vec<Block> = (0..20).map(|_| put(&mut store, 1)).collect();
+        for &block in &blocks[3..15] {
+            free(&mut store, block);
+        }
+        put(&mut store, 6);
+        assert_eq!(store.counts().coalesced, combined);
+        put(&mut store, 1);
+        assert_eq!(store.counts().coalesced, combined, "not again, though much is free");
+    }
+}
+
 /// I3. One access each, none for the tail pointer; it is found again by the code bytes, over
 /// blocks that were freed since as well.
 #[test]
@@ -193,7 +229,7 @@ fn the_tail_is_found_again_by_walking() {
         assert_eq!((store.tail, found.behind_tail), (tail, 4), "{method:?}");
         assert_eq!(store.usage().free_blocks, 1);
         // Bytes behind the tail that are no block of this file do not count.
-        disk.write_at(tail, &Pmflf::stray_header(99)).unwrap();
+        disk.write_at(store.header_place(tail), &Pmflf::stray_header(99)).unwrap();
         drop(store);
         assert_eq!(Pmflf::open(disk, params).unwrap().0.tail, tail);
     }
@@ -224,6 +260,26 @@ fn pfl_drops_allocated_blocks_from_the_heads_of_its_lists() {
         assert_eq!(store.reclaim().unwrap(), lost);
         assert_eq!(store.usage().free_blocks, 3);
     }
+}
+
+/// Content and tags lie apart, and a scan reads many tags at once.
+#[test]
+fn headers_of_an_area_are_read_at_once() {
+    let params = Params { checkpoint_every: u32::MAX, ..small(Method::Area) };
+    let (mut store, disk) = counted(params);
+    let blocks: Vec<Block> = (0..200).map(|_| put(&mut store, 2)).collect();
+    free(&mut store, blocks[50]);
+    let before = disk.stats();
+    let (store, found) = Pmflf::open(disk.clone(), params).unwrap();
+    assert_eq!((found.headers, found.behind_tail), (200, 200));
+    assert!((disk.stats() - before).reads < 5);
+    assert_eq!(store.usage().free_blocks, 1);
+    let mut bytes = vec![0; 1024];
+    store.read(blocks[199].at, 0, &mut bytes).unwrap();
+    assert_eq!(bytes, content(1, 1024), "no header within the block");
+    let (mut full, _) = file(Params { area: 3, ..params });
+    put(&mut full, 2);
+    assert!(matches!(full.put(&content(1, 1024)), Err(Error::Full)), "the area ends the file");
 }
 
 #[test]

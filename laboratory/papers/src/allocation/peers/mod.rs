@@ -1,13 +1,14 @@
 //! The stores that the paper compares, one trait for all: blocks by PMFLF, the hash table, one
-//! file per object, SQLite, and Holdall. Owns their files in a directory given. Threads: none.
+//! file per object, SQLite, PostgreSQL as a server, and Holdall. Owns their files in a directory given. Threads: none.
 
+mod databases;
+
+use self::databases::{Database, Engine};
 use super::block::{Block, Params};
 use super::htod::{Htod, Shape};
 use super::pmflf::{Pmflf, Usage};
 use anyhow::{Context, Result};
-use holdall::{Durability, Options, Store, WriteTx};
 use holdall_io::{Disk, FileStorage, Storage};
-use rusqlite::{Connection, params};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -39,6 +40,8 @@ pub trait Peer {
     fn look(&mut self, look: Look) -> Result<u64>;
     /// Ends a transaction; if `durable` was asked for, what it did survives a power cut.
     fn commit(&mut self) -> Result<()>;
+    /// Says that a commit will follow each change, so that each may end its own transaction.
+    fn commit_each(&mut self) {}
     /// Lets reads see what was committed without waiting for it.
     fn settle(&mut self) -> Result<()> {
         Ok(())
@@ -60,6 +63,8 @@ pub enum Kind {
     Files,
     /// SQLite, with a write-ahead log.
     Sqlite,
+    /// PostgreSQL, a server of its own.
+    Postgres,
     /// This project's engine.
     Holdall,
 }
@@ -72,6 +77,7 @@ impl Kind {
             Self::Table => "HTOD",
             Self::Files => "files",
             Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
             Self::Holdall => "Holdall",
         }
     }
@@ -88,32 +94,22 @@ impl Kind {
             }
             Self::Table => Box::new((Htod::create(disk()?, params, Shape::default(), 1)?, durable)),
             Self::Files => Box::new(Files { dir: dir.to_owned(), durable, written: Vec::new() }),
-            Self::Sqlite => {
-                let db = Connection::open(dir.join("sqlite"))?;
-                db.pragma_update(None, "journal_mode", "WAL")?;
-                db.pragma_update(None, "synchronous", if durable { "FULL" } else { "OFF" })?;
-                db.execute_batch("CREATE TABLE o (k TEXT PRIMARY KEY, v BLOB) WITHOUT ROWID")?;
-                Box::new(db)
-            }
-            Self::Holdall => {
-                // A commit of every item at once must fit in the log.
-                let options =
-                    Options::default().tuning(|t| t.log_bytes(256 << 20).dirty_pages(1 << 16));
-                let store = options.create(dir.join("holdall"))?;
-                let durability = if durable { Durability::Immediate } else { Durability::Deferred };
-                Box::new(Engine { store, durability, tx: None })
-            }
+            Self::Sqlite => Box::new(databases::sqlite(dir, durable)?),
+            Self::Postgres => Box::new(Database::open(dir, durable)?),
+            Self::Holdall => Box::new(Engine::open(dir, durable)?),
         })
     }
 }
 
-/// Bytes of blocks that a directory and its files take.
+/// Bytes of blocks that a directory and all in it take.
 pub fn disk_used(dir: &Path) -> Result<u64> {
-    let mut blocks = fs::metadata(dir)?.blocks();
+    let mut bytes = fs::metadata(dir)?.blocks() * 512;
     for entry in fs::read_dir(dir)? {
-        blocks += entry?.metadata()?.blocks();
+        let entry = entry?;
+        let folder = entry.file_type()?.is_dir();
+        bytes += if folder { disk_used(&entry.path())? } else { entry.metadata()?.blocks() * 512 };
     }
-    Ok(blocks * 512)
+    Ok(bytes)
 }
 
 struct Blocks {
@@ -237,115 +233,5 @@ impl Peer for Files {
             file.sync_all()?;
         }
         if self.durable { Ok(File::open(&self.dir)?.sync_all()?) } else { Ok(()) }
-    }
-}
-
-fn begun(db: &Connection) -> Result<()> {
-    if db.is_autocommit() {
-        db.prepare_cached("BEGIN")?.execute([])?;
-    }
-    Ok(())
-}
-
-impl Peer for Connection {
-    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
-        begun(self)?;
-        self.prepare_cached("INSERT OR REPLACE INTO o VALUES (?1, ?2)")?
-            .execute(params![key, value])?;
-        Ok(())
-    }
-
-    fn remove(&mut self, key: &str) -> Result<()> {
-        begun(self)?;
-        self.prepare_cached("DELETE FROM o WHERE k = ?1")?.execute([key])?;
-        Ok(())
-    }
-
-    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
-        let mut statement = self.prepare_cached("SELECT v FROM o WHERE k = ?1")?;
-        *out = statement.query_row([key], |row| row.get(0))?;
-        Ok(())
-    }
-
-    fn look(&mut self, look: Look) -> Result<u64> {
-        let sql = match look {
-            Look::Keys => "SELECT k, x'' FROM o",
-            Look::Values => "SELECT '', v FROM o",
-            Look::Both => "SELECT k, v FROM o",
-        };
-        let mut statement = self.prepare_cached(sql)?;
-        let mut rows = statement.query([])?;
-        let mut bytes = 0;
-        while let Some(row) = rows.next()? {
-            bytes += (row.get::<_, String>(0)?.len() + row.get::<_, Vec<u8>>(1)?.len()) as u64;
-        }
-        Ok(bytes)
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        if !self.is_autocommit() {
-            self.prepare_cached("COMMIT")?.execute([])?;
-        }
-        Ok(())
-    }
-}
-
-struct Engine {
-    store: Store,
-    durability: Durability,
-    tx: Option<WriteTx>,
-}
-
-impl Engine {
-    fn tx(&mut self) -> Result<&mut WriteTx> {
-        if self.tx.is_none() {
-            let mut tx = self.store.begin_write()?;
-            tx.set_durability(self.durability);
-            self.tx = Some(tx);
-        }
-        self.tx.as_mut().context("no transaction")
-    }
-}
-
-impl Peer for Engine {
-    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
-        self.tx()?.put(key, value)?;
-        Ok(())
-    }
-
-    fn remove(&mut self, key: &str) -> Result<()> {
-        self.tx()?.remove(key)?;
-        Ok(())
-    }
-
-    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
-        anyhow::ensure!(self.store.get_into(key, out)?, "no such object");
-        Ok(())
-    }
-
-    fn look(&mut self, look: Look) -> Result<u64> {
-        let reader = self.store.read_newest()?;
-        let mut bytes = 0;
-        for name in reader.names("") {
-            let entry = name?;
-            if look != Look::Values {
-                bytes += entry.name.len() as u64;
-            }
-            if look != Look::Keys {
-                bytes += reader.get(entry.oid)?.map_or(0, |value| value.len() as u64);
-            }
-        }
-        Ok(bytes)
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        match self.tx.take() {
-            Some(tx) => Ok(tx.commit()?),
-            None => Ok(()),
-        }
-    }
-
-    fn settle(&mut self) -> Result<()> {
-        Ok(self.store.flush()?)
     }
 }
