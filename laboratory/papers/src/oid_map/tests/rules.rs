@@ -196,7 +196,8 @@ fn the_inner_nodes_above_the_last_leaf_stay_in_the_buffer() {
     let (mut tree, mut oids) = tree(Split::Tuned, 50_000);
     tree.flush().unwrap();
     tree.pages().set_buffer(20).unwrap();
-    tree.pages().set_kept(1 + tree.height() as usize);
+    let kept = 1 + tree.height() as usize;
+    tree.pages().set_kept(kept);
     let mut sum = Faults::default();
     for n in 0..400 {
         // Others push out all that does not stay.
