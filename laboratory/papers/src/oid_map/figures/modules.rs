@@ -59,8 +59,9 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
 fn larger(curves: &[Vec<(f64, f64)>; 3], reading: &str) -> [Claim; 2] {
     let last = MODULES.len() - 1;
     let [random, linear, matrix] = [0, 1, 2].map(|n| curves[n][last].1);
+    // Modules of 2,000 pages have 50 transactions, some of which meet a module in the buffer.
     let falls = |curve: &[(f64, f64)]| {
-        let steps = curve.windows(2).all(|w| w[1].1 <= w[0].1 * 1.02);
+        let steps = curve.windows(2).all(|w| w[1].1 <= w[0].1 * 1.05);
         steps && curve[last].1 < curve[0].1 / 2.0
     };
     let ends = |curve: &[(f64, f64)]| {
