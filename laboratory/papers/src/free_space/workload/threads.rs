@@ -107,8 +107,8 @@ pub fn threads(kind: Kind, params: &Churn, dir: &Path) -> Result<(Run, Syncs)> {
     thread::scope(|scope| {
         let run = || work(&shared, &log, params.transactions);
         let all: Vec<_> = (0..params.streams).map(|_| scope.spawn(run)).collect();
-        let ended = all.into_iter().map(|one| one.join().map_err(|_| anyhow!("a thread panicked")));
-        ended.map(|end| end?).collect::<Result<()>>()
+        let ended = all.into_iter().map(|one| one.join());
+        ended.map(|end| end.map_err(|_| anyhow!("a thread panicked"))).try_for_each(|end| end?)
     })?;
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((shared.meter.run, *lock(&log.synced)))
