@@ -71,7 +71,7 @@ fn larger(curves: &[Vec<(f64, f64)>; 3], reading: &str) -> [Claim; 2] {
     let why = format!(
         "Five requests of a module of 5,000 pages spread over its 100,000 handles, on 589 pages: \
          each finds another page, and the buffer holds no more of them than under random \
-         placement, where it is {}.",
+         placement, which has {}.",
         number(random)
     );
     let of = matrix / linear;
