@@ -4,7 +4,7 @@
 //! active, their calls coming one at a time in any order; an object created or deleted by one is
 //! locked for the others. Space that a deletion frees stays reserved until its transaction ends
 //! (McAuliffe §3.3): [`Release`] says when the inventory hears of it. Undo is kept in memory;
-//! there is no log, so a file survives [`HeapFile::close`], not a crash.
+//! there is no log, so a file survives a [`HeapFile::flush`], not a crash.
 //!
 //! Invariant: between calls the inventory has the bucket of every page by its free bytes, those
 //! reserved included (lazy) or not (eager). Threads: none.
@@ -150,6 +150,7 @@ impl HeapFile {
 
     /// Writes everything to the disk.
     /// Errors: those of the disk; [`Error::Misuse`] while a transaction is active.
+    #[cfg(test)]
     pub fn close(mut self) -> Result<()> {
         self.flush()
     }
@@ -323,6 +324,7 @@ impl HeapFile {
     }
 
     /// Gives all objects to `visit`, page by page.
+    #[cfg(test)]
     pub fn scan(&mut self, mut visit: impl FnMut(Rid, &[u8])) -> Result<()> {
         for page in 0..self.volume.pages() {
             if self.volume.bucket(page)? == UNALLOCATED {

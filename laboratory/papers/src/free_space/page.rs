@@ -62,6 +62,7 @@ pub fn record(bytes: &[u8], slot: u16) -> Option<&[u8]> {
 }
 
 /// The records of a page with their slots.
+#[cfg(test)]
 pub fn records(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     (0..u16_at(bytes, SLOTS)).filter_map(move |slot| Some((slot, record(bytes, slot)?)))
 }

@@ -1,5 +1,5 @@
 //! What the experiments of all papers share beside the instrument: a pool of pages, the cost of
-//! their accesses, calls counted, a database server, the claims as data, errors.
+//! their accesses, calls counted, panels, a database server, the claims as data, errors.
 //!
 //! Owns: nothing of a paper; each part says what it owns itself.
 
@@ -7,5 +7,6 @@ pub mod calls;
 pub mod claims;
 pub mod error;
 pub mod model;
+pub mod plot;
 pub mod pool;
 pub mod postgres;

@@ -2,7 +2,8 @@
 //!
 //! Owns linear hashing ([`hash`]), a B+-tree ([`btree`]) and direct mapping ([`direct`]) behind
 //! one interface ([`mapping`]), as files of pages on any [`holdall_io::Disk`], with page faults
-//! counted ([`pages`]); the paper's object bases and workloads, and its figures.
+//! counted ([`pages`]); data pages found by physical OIDs, beside them ([`physical`]); the paper's
+//! object bases and workloads, and its figures.
 //! Threads: none but the mutex around runs that figures share.
 
 pub mod btree;
@@ -12,6 +13,7 @@ pub mod hash;
 pub mod mapping;
 pub mod oid;
 pub mod pages;
+pub mod physical;
 #[cfg(test)]
 mod tests;
 mod workload;

@@ -20,11 +20,13 @@ pub const PAGE: usize = 4096;
 /// Bytes at the start of each page that name its kind and number.
 pub const HEAD: usize = 16;
 
-/// Kinds of pages, in their first byte; a class of faults each. Page 0 is a header.
+/// Kinds of pages, in their first byte; a class of faults each. Page 0 is a header, data pages are
+/// of a file of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    Header = 1,
+    Data,
+    Header,
     Bucket,
     Overflow,
     Leaf,
@@ -33,9 +35,9 @@ pub(super) enum Kind {
     Handles,
 }
 
-/// What the kinds are called; the first is none.
+/// What the kinds are called.
 const NAMES: [&str; 8] = [
-    "",
+    "data pages",
     "headers",
     "buckets",
     "overflow pages",
@@ -139,11 +141,14 @@ impl Pages {
     /// Keeps the last `pages` that `keep` named in the buffer; far fewer than its frames.
     pub fn set_kept(&mut self, pages: usize) {
         self.keep = pages;
+        self.kept.drain(..self.kept.len().saturating_sub(pages));
     }
 
-    /// Page `no` recorded a new mapping: it stays, if [`Pages::set_kept`] asked for that.
+    /// Page `no` was needed to record a new mapping: it stays, if [`Pages::set_kept`] asked for
+    /// that.
     pub(super) fn keep(&mut self, no: u32, kind: Kind) {
-        if self.keep > 0 && !self.kept.contains(&(no, kind)) {
+        if self.keep > 0 {
+            self.kept.retain(|page| *page != (no, kind));
             self.kept.push_back((no, kind));
             if self.kept.len() > self.keep {
                 self.kept.pop_front();

@@ -12,16 +12,13 @@ mod hybrid;
 mod pid_cache;
 mod search;
 mod witnesses;
-mod worst_fit;
 
 use best_fit::BestFit;
 use engine::EngineHybrid;
 use fit::{Fit, Rule};
 use hybrid::Hybrid;
-pub use pid_cache::{CacheOptions, Eviction, Pick};
-pub use witnesses::WitnessOptions;
+pub use pid_cache::{CacheOptions, Eviction};
 use witnesses::Witnesses;
-use worst_fit::WorstFit;
 
 use super::buckets::Buckets;
 use super::volume::Volume;
@@ -102,12 +99,10 @@ pub enum Kind {
     NfH,
     /// Next-fit with witnesses and histogram.
     NfWh,
-    /// The same with the choices the paper leaves open, and what to add to its name.
-    NfWhWith(WitnessOptions, &'static str),
+    /// The same, read so that only searches move the cursor.
+    NfWhSearches,
     /// Best-fit with a tree of all pages.
     Bf,
-    /// Worst-fit with a set of pages for each bucket.
-    Wf,
     /// Hybrid: pid cache size n, target utilization u (0 to 1).
     Hy(usize, f64),
     /// The same with the choices the paper leaves open, and what to add to its name.
@@ -127,10 +122,9 @@ impl Kind {
             Self::FfDb2 => Box::new(Fit::new(buckets, Rule::FirstOfDb2, false)),
             Self::Nf => Box::new(Fit::new(buckets, Rule::Next, false)),
             Self::NfH => Box::new(Fit::new(buckets, Rule::Next, true)),
-            Self::NfWh => Box::new(Witnesses::new(buckets, WitnessOptions::default())),
-            Self::NfWhWith(options, _) => Box::new(Witnesses::new(buckets, options)),
+            Self::NfWh => Box::new(Witnesses::new(buckets, false)),
+            Self::NfWhSearches => Box::new(Witnesses::new(buckets, true)),
             Self::Bf => Box::new(BestFit::new(buckets)),
-            Self::Wf => Box::new(WorstFit::new(buckets)),
             Self::Hy(n, u) => Box::new(Hybrid::new(buckets, n, Some(u), CacheOptions::HY)),
             Self::HyWith(n, u, options, _) => Box::new(Hybrid::new(buckets, n, Some(u), options)),
             Self::HyEngine(n, u) => Box::new(EngineHybrid::new(buckets, n, u)),
@@ -147,11 +141,10 @@ impl Kind {
             Self::Nf => "NF".to_owned(),
             Self::NfH => "NF(H)".to_owned(),
             Self::NfWh => "NF(WH)".to_owned(),
-            Self::NfWhWith(_, what) => format!("NF(WH), {what}"),
+            Self::NfWhSearches => "NF(WH), the cursor moves with searches".to_owned(),
             Self::Bf => "BF".to_owned(),
-            Self::Wf => "WF".to_owned(),
             Self::Hy(n, 0.875) => format!("HY({n},87)"),
-            Self::Hy(n, u) => format!("HY({n},{})", (u * 1000.0).round() / 10.0),
+            Self::Hy(n, u) => format!("HY({n},{:.1})", u * 100.0),
             Self::HyWith(n, _, _, what) => format!("HY({n},87), {what}"),
             Self::HyEngine(n, u) => format!("HY({n},{u}) of the engine"),
         }
@@ -159,7 +152,7 @@ impl Kind {
 
     /// One of each, with the paper's parameters.
     #[cfg(test)]
-    pub fn all() -> [Self; 11] {
+    pub fn all() -> [Self; 10] {
         [
             Self::Ao(1),
             Self::Ao(8),
@@ -169,7 +162,6 @@ impl Kind {
             Self::NfH,
             Self::NfWh,
             Self::Bf,
-            Self::Wf,
             Self::Hy(8, 0.875),
             Self::HyEngine(8, 87),
         ]

@@ -1,9 +1,9 @@
 //! The pid cache: a few pages with their free space (McAuliffe §3.2).
 //!
-//! Owns up to n entries of 8 bytes. What is known of a page is the floor of its bucket (figure 3
-//! of the paper shows buckets). AO(n) has the n pages most recently added, so the oldest leaves;
-//! from HY's the fullest leaves. Which of several that fit is taken the paper does not say:
-//! [`CacheOptions`] has that choice. Pure; no threads.
+//! Owns up to n entries of 8 bytes. AO(n) has the n pages most recently added, so the oldest
+//! leaves, and knows their free bytes, as nothing else of it needs buckets. From HY's the fullest
+//! leaves, and it knows the floor of a page's bucket (figure 3 of the paper shows buckets). Of
+//! several that fit the fullest is taken; the paper does not say. Pure; no threads.
 
 use super::Change;
 use crate::free_space::buckets::Buckets;
@@ -18,33 +18,21 @@ pub enum Eviction {
     Fullest,
 }
 
-/// Which of the pages with room is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pick {
-    /// The one with the least free space.
-    Fullest,
-    /// The one longest in the cache.
-    Oldest,
-}
-
 /// How a cache is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheOptions {
     /// Which page leaves.
     pub eviction: Eviction,
-    /// Which page is taken.
-    pub pick: Pick,
     /// The cache knows the free bytes of its pages, not only their buckets.
     pub exact: bool,
 }
 
 impl CacheOptions {
-    /// AO(n)'s: the oldest leaves (the paper's words, §3.2); of those that fit the fullest is
-    /// taken, and buckets are known (ours).
-    pub const AO: Self = Self { eviction: Eviction::Oldest, pick: Pick::Fullest, exact: false };
-    /// HY(n,u)'s: the fullest leaves for an emptier page (the paper's words, §3.2); the rest as
-    /// for AO(n).
-    pub const HY: Self = Self { eviction: Eviction::Fullest, ..Self::AO };
+    /// AO(n)'s: the oldest leaves (the paper's words, §3.2).
+    pub const AO: Self = Self { eviction: Eviction::Oldest, exact: true };
+    /// HY(n,u)'s: the fullest leaves for an emptier page, and buckets are known (the paper's words
+    /// and figure, §3.2).
+    pub const HY: Self = Self { eviction: Eviction::Fullest, exact: false };
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,17 +57,17 @@ impl PidCache {
 
     /// Free bytes of a changed page, as far as the cache is to know them.
     pub(super) fn known(&self, change: &Change, buckets: &Buckets) -> usize {
-        if self.options.exact { change.free } else { buckets.floor(change.new) }
+        if self.options.exact && !is(Mutation::AoExact) {
+            change.free
+        } else {
+            buckets.floor(change.new)
+        }
     }
 
     /// A page with `need` bytes that has not been refused.
     pub(super) fn choose(&self, need: usize, refused: &[u32]) -> Option<u32> {
         let fit = |p: &&Pid| usize::from(p.free) >= need && !refused.contains(&p.page);
-        let mut fits = self.pids.iter().filter(fit);
-        let pid = match self.options.pick {
-            Pick::Fullest => fits.min_by_key(|p| p.free),
-            Pick::Oldest => fits.next(),
-        };
+        let pid = self.pids.iter().filter(fit).min_by_key(|p| p.free);
         pid.map(|p| p.page)
     }
 

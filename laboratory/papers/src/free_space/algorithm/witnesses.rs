@@ -3,7 +3,8 @@
 //! Owns for each bucket the count of its pages and one page known to be in it. A bucket with
 //! room and a known witness needs no search; one without is searched for round the file, and
 //! the search picks up witnesses for other buckets on its way. As in NF the cursor is the page
-//! last used for an allocation, on a witness too (see [`WitnessOptions`]). No threads.
+//! last used for an allocation, on a witness too. Of several witnesses the fullest bucket's is
+//! taken; the paper does not say. No threads.
 
 use super::search::{Histogram, Scan};
 use super::{Algorithm, Cause, Change, Request};
@@ -23,30 +24,21 @@ pub struct Witnesses {
     cursor: u32,
     /// The search under way for the present object.
     scan: Option<Scan>,
-    options: WitnessOptions,
-}
-
-/// Readings of the paper; the default has its words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WitnessOptions {
-    /// Of several buckets with a witness takes the one with most free space, else with least.
-    pub emptiest: bool,
-    /// A search begins where the last search ended, else at the page last used for an
-    /// allocation of any kind, which are the paper's words.
-    pub cursor_of_searches: bool,
+    /// A search begins where the last search ended; else at the page last used for an allocation of
+    /// any kind, which are the paper's words.
+    cursor_of_searches: bool,
 }
 
 impl Witnesses {
     /// NF(WH).
-    pub fn new(buckets: Buckets, options: WitnessOptions) -> Self {
-        let histogram = Histogram::default();
-        Self { buckets, histogram, pages: [UNKNOWN; 15], cursor: 0, scan: None, options }
+    pub fn new(buckets: Buckets, cursor_of_searches: bool) -> Self {
+        let (histogram, pages) = (Histogram::default(), [UNKNOWN; 15]);
+        Self { buckets, histogram, pages, cursor: 0, scan: None, cursor_of_searches }
     }
 
     fn witness(&self, least: u8, refused: &[u32]) -> Option<u32> {
         let from = self.pages.get(usize::from(least)..).filter(|_| !is(Mutation::WitnessFirst))?;
-        let mut known = from.iter().copied().filter(|p| *p != UNKNOWN && !refused.contains(p));
-        if self.options.emptiest { known.next_back() } else { known.next() }
+        from.iter().copied().find(|p| *p != UNKNOWN && !refused.contains(p))
     }
 
     /// Takes as witness the first page looked at of each bucket that has none.
@@ -121,7 +113,7 @@ impl Algorithm for Witnesses {
                 *new = change.page;
             }
         }
-        let moves = !self.options.cursor_of_searches && !is(Mutation::WitnessCursor);
+        let moves = !self.cursor_of_searches && !is(Mutation::WitnessCursor);
         if moves && change.cause == Cause::Created {
             self.cursor = change.page;
         }

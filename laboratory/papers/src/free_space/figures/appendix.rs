@@ -3,20 +3,18 @@
 use super::cost::PAPER_DISK;
 use super::parts::points;
 use super::runs::Share;
-use crate::free_space::algorithm::{CacheOptions, Kind};
+use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::page::SLOT;
-use crate::free_space::workload::{Churn, Run, Sizes, Victims, churn};
+use crate::free_space::workload::{Churn, Run, Sizes, churn};
 use crate::kit::claims;
+use crate::kit::plot::{Named, captioned};
 use anyhow::Result;
-use holdall_instrument::draw::{self, axis, axis_in, lines, percent, table};
-use holdall_instrument::experiment::{Outcome, Settings};
+use holdall_instrument::draw::{self, axis, axis_in, percent, table};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// Usable bytes of a page of 8 KiB.
 const USABLE: usize = 8108;
-/// AO(1) that knows the free bytes of its page: by buckets a page would count as full before it
-/// holds k objects.
-const EXACT: Kind = Kind::AoWith(1, CacheOptions { exact: true, ..CacheOptions::AO }, "exact");
 /// Objects per page wanted; the size that comes nearest is taken.
 const WANTED: [usize; 6] = [8, 16, 32, 64, 128, 256];
 
@@ -64,13 +62,12 @@ impl Case {
             transactions: 2 * self.rounds,
             batch: (self.k as u32, self.k as u32),
             random: false,
-            victims: Victims::Uniform,
-            filler: EXACT,
+            filler: Kind::Ao(1),
             options: Options { release: Release::Eager, ..Options::default() },
             disk: PAPER_DISK,
             seed: settings.seed,
         };
-        churn(EXACT, &params, &|done| share.tell(done, params.transactions))
+        churn(Kind::Ao(1), &params, &|done| share.tell(done, params.transactions))
     }
 }
 
@@ -95,13 +92,8 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         let ours = curve.last().map_or(0.0, |p| p.1 / 100.0);
         let limit = 1.0 / harmonic(case.k);
         let finite = exact(case.k, case.pages);
-        rows.push(vec![
-            case.k.to_string(),
-            case.size.to_string(),
-            percent(limit),
-            percent(finite),
-            percent(ours),
-        ]);
+        let shares = [limit, finite, ours].map(percent);
+        rows.push([vec![case.k.to_string(), case.size.to_string()], shares.into()].concat());
         law.push((case.k as f64, limit * 100.0));
         found.push((case.k as f64, ours * 100.0));
         if [32, 256].contains(&wanted) {
@@ -109,15 +101,26 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         }
         curves.push(draw::series(format!("k = {}", case.k), curve));
     }
-    let limits =
-        vec![draw::series("1/H_k".to_owned(), law), draw::series("measured".to_owned(), found)];
+    let paper = draw::paper_points("paper: measured", vec![(32.0, 25.0), (256.0, 16.0)]);
+    let limits = vec![draw::series("1/H_k", law), draw::series("measured", found), paper];
+    let towards = Named {
+        id: "curves",
+        title: "Towards the limit",
+        caption: "As objects are replaced the file of AO(1) grows until pages become empty as fast \
+                  as new ones are added.",
+    };
+    let end = Named {
+        id: "limits",
+        title: "At the end",
+        caption: "The law of appendix A, our files, and the paper's two examples (§3.2).",
+    };
     let x = axis("rounds ÷ pages of a packed file");
     let y = || axis_in("utilization, %", 0.0, 100.0);
     let columns = ["k", "bytes of an object", "1/H_k", "the sum for this file", "measured"];
     Ok(Outcome {
         panels: vec![
-            lines("curves", "Towards the limit", x, y(), curves),
-            lines("limits", "At the end", axis("objects per page k"), y(), limits),
+            captioned(towards, x, y(), curves),
+            captioned(end, axis("objects per page k"), y(), limits),
         ],
         tables: vec![table("limits", "Utilization of AO(1) at the end", &columns, rows)],
         claims,
@@ -125,20 +128,14 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             "Each round creates k objects and deletes k; all have one size, exactly k fit on a \
              page. The file has 1000 packed pages at first (100 when quick) and runs N(ln k + 3) \
              rounds. Pages that become empty leave the file at commit, as the appendix assumes. \
-             AO(1) knows exact free bytes here, so that k objects are put on each page. k is the \
-             number that a size with a slot of 4 bytes allows: 261 instead of 256, whose limit \
-             differs by 0.1 points."
+             k is the number that a size with a slot of 4 bytes allows: 261 instead of 256, whose \
+             limit differs by 0.1 points."
                 .to_owned(),
         ],
     })
 }
 
-fn judged(
-    case: &Case,
-    wanted: usize,
-    limit: f64,
-    ours: f64,
-) -> holdall_instrument::experiment::Claim {
+fn judged(case: &Case, wanted: usize, limit: f64, ours: f64) -> Claim {
     let ours_of =
         format!("{} with k = {}, whose limit is {}", percent(ours), case.k, percent(limit));
     let paper = if wanted == 32 { 0.25 } else { 0.16 };

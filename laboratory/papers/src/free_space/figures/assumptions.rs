@@ -1,168 +1,100 @@
 //! What the paper leaves open, varied. Owns no state.
 
+use super::churn::grown;
 use super::cost::{Cpu, PAPER_DISK, time};
-use super::parts::{fetches, misses, rate, transactions};
-use super::runs::{Share, Workload, churn_params, fill_params, one_at_a_time, runs};
-use crate::free_space::algorithm::{CacheOptions, Kind, Pick, WitnessOptions};
+use super::parts::{Column, created, fetches, misses, rate, tabled, transactions};
+use super::runs::{PAPER_KINDS, Share, Workload, fill_params, one_at_a_time, runs};
+use crate::free_space::algorithm::{CacheOptions, Kind};
 use crate::free_space::workload::{self, Run};
 use anyhow::Result;
-use holdall_instrument::draw::{percent, table};
+use holdall_instrument::draw::percent;
 use holdall_instrument::experiment::{Outcome, Settings};
 use holdall_instrument::picture::Table;
-use holdall_testkit::CostModel;
+use holdall_testkit::{CostModel, SeekRule};
+use std::sync::Arc;
 
-const EMPTIEST: WitnessOptions = WitnessOptions { emptiest: true, cursor_of_searches: false };
-const AO_EXACT: CacheOptions = CacheOptions { exact: true, ..CacheOptions::AO };
+const AO_BUCKETS: CacheOptions = CacheOptions { exact: false, ..CacheOptions::AO };
 const HY_EXACT: CacheOptions = CacheOptions { exact: true, ..CacheOptions::HY };
-const OLDEST_FIRST: CacheOptions = CacheOptions { pick: Pick::Oldest, ..CacheOptions::HY };
-
-/// AO(8) read as HY's cache is: the fullest page leaves.
-pub(super) const AO_FULLEST: Kind = Kind::AoWith(8, CacheOptions::HY, "the fullest page leaves");
-/// NF(WH) read so that only searches move the cursor.
-pub(super) const NF_WH_SEARCHES: Kind = Kind::NfWhWith(
-    WitnessOptions { emptiest: false, cursor_of_searches: true },
-    "the cursor moves with searches",
-);
 
 /// What is varied, for fills and for Create-Delete.
-const VARIANTS: [Kind; 11] = [
+const VARIANTS: [Kind; 9] = [
     Kind::Ao(8),
-    AO_FULLEST,
-    Kind::AoWith(8, AO_EXACT, "exact free bytes"),
+    Kind::AoWith(8, AO_BUCKETS, "buckets"),
+    Kind::AoWith(8, CacheOptions::HY, "as HY's: buckets, the fullest page leaves"),
     Kind::NfWh,
-    NF_WH_SEARCHES,
-    Kind::NfWhWith(EMPTIEST, "emptiest witness first"),
+    Kind::NfWhSearches,
     Kind::NfH,
-    Kind::Wf,
     Kind::Hy(8, 0.875),
     Kind::HyWith(8, 0.875, HY_EXACT, "exact free bytes"),
     Kind::HyEngine(8, 87),
 ];
 
-/// For Create-Delete, the rest of the family.
-const FAMILY: [Kind; 6] = [
-    Kind::Ao(1),
-    Kind::Ff,
-    Kind::FfDb2,
-    Kind::Nf,
-    Kind::Bf,
-    Kind::HyWith(8, 0.875, OLDEST_FIRST, "oldest page first"),
-];
-
-/// Pairs of name and a value of u that the paper's "u = 87 %" may mean.
-pub(super) const TARGETS: [(&str, f64); 3] =
-    [("7/8: pages from bucket 5 on", 0.875), ("0.87: from bucket 6 on", 0.87), ("0.90", 0.90)];
+/// For Create-Delete, the rest of the family, and what "u = 87 %" may mean besides 7/8.
+const FAMILY: [Kind; 7] =
+    [Kind::Ao(1), Kind::Ff, Kind::FfDb2, Kind::Nf, Kind::Bf, Kind::Hy(8, 0.87), Kind::Hy(8, 0.90)];
 
 /// Fills are run on this part of the paper's volume.
 const PART: u32 = 10;
 
+/// Objects per second of a fill.
+fn pace(run: &Run, cpu: Cpu) -> String {
+    format!("{:.0}", created(&run.last()) / time(&run.last(), &PAPER_DISK, cpu))
+}
+
+const FILLS: [Column; 7] = [
+    ("pages", |r| r.last().pages.to_string()),
+    ("utilization", |r| percent(r.last().utilization())),
+    ("FSIP entries", |r| r.last().counters.looks.entries.to_string()),
+    ("per object", |r| format!("{:.2}", r.rate(|s| s.counters.looks.entries as f64, created))),
+    ("searches", |r| r.last().counters.looks.searches.to_string()),
+    ("objects / s", |r| pace(r, Cpu::Measured)),
+    ("on the paper's processor", |r| pace(r, Cpu::Paper)),
+];
+
 fn fills(workload: Workload, settings: &Settings<'_>, done: u64, of: u64) -> Result<Table> {
-    let mut rows = Vec::new();
+    let mut runs = Vec::new();
     for (n, kind) in VARIANTS.into_iter().enumerate() {
         let share = Share { done: done + n as u64, of, settings };
         let mut params = fill_params(workload, kind, settings);
         // NF(WH) over the whole volume: where its searches begin shows with the file's size.
         let whole =
-            workload == Workload::Uniform && matches!(kind, Kind::NfWh | Kind::NfWhWith(..));
+            workload == Workload::Uniform && matches!(kind, Kind::NfWh | Kind::NfWhSearches);
         params.cut = params.options.max_pages / if whole { 1 } else { PART };
         let goal = u64::from(params.cut);
-        let turn = one_at_a_time();
-        let run = workload::fill(kind, &params, &|pages| share.tell(pages, goal))?;
-        drop(turn);
-        let s = run.last();
-        let per = |x: u64| format!("{:.2}", x as f64 / s.counters.created.max(1) as f64);
-        rows.push(vec![
-            kind.name(),
-            s.pages.to_string(),
-            percent(s.utilization()),
-            s.counters.looks.entries.to_string(),
-            per(s.counters.looks.entries),
-            s.counters.looks.searches.to_string(),
-            format!("{:.0}", s.counters.created as f64 / time(&s, &PAPER_DISK, Cpu::Measured)),
-            format!("{:.0}", s.counters.created as f64 / time(&s, &PAPER_DISK, Cpu::Paper)),
-        ]);
+        let _turn = one_at_a_time();
+        runs.push(Arc::new(workload::fill(kind, &params, &|pages| share.tell(pages, goal))?));
     }
     let (id, title) = match workload {
         Workload::Mixed => ("mixed", "Mixed Create on a tenth of the volume"),
         _ => ("uniform", "Uniform Create: NF(WH) on the whole volume, others on a tenth"),
     };
-    let columns = [
-        "algorithm",
-        "pages",
-        "utilization",
-        "FSIP entries",
-        "per object",
-        "searches",
-        "objects / s",
-        "on the paper's processor",
-    ];
-    Ok(table(id, title, &columns, rows))
+    Ok(tabled(id, title, &runs, &FILLS))
 }
 
-/// Time per transaction under other costs: the order of the algorithms is what matters.
-fn disks(settings: &Settings<'_>) -> Result<Table> {
-    let runs = runs(Workload::Churn, &super::runs::PAPER_KINDS, settings)?;
-    let seek = |seek_ms: f64| CostModel { seek_ms, ..PAPER_DISK };
-    let every = holdall_testkit::SeekRule::EveryAccess;
-    let models = [
-        ("8 ms", seek(8.0)),
-        ("14.5 ms", PAPER_DISK),
-        ("33 ms, 1 KiB/ms", CostModel { seek_ms: 33.0, ms_per_kib: 1.0, ..PAPER_DISK }),
-        ("each access a seek", CostModel { seeks: every, ..PAPER_DISK }),
-    ];
-    let mut rows = Vec::new();
-    for run in &runs {
-        let mut row = vec![run.kind.name()];
-        for (_, model) in &models {
-            let spent = |s: &workload::Sample| time(s, model, Cpu::Measured);
-            row.push(format!("{:.2}", run.rate(transactions, spent)));
-        }
-        let (a, z) = (run.first(), run.last());
-        let reads = z.counters.pool.all_reads() - a.counters.pool.all_reads();
-        let only_reads = reads as f64 * (PAPER_DISK.seek_ms + 8.0 * PAPER_DISK.ms_per_kib) / 1000.0;
-        row.push(format!("{:.2}", z.transactions as f64 / (only_reads + z.cpu)));
-        rows.push(row);
-    }
-    let mut columns = vec!["algorithm"];
-    columns.extend(models.iter().map(|m| m.0));
-    columns.push("writes free (a cleaner in the background)");
-    Ok(table("disks", "Create-Delete: transactions per second by cost of the disk", &columns, rows))
+/// Transactions per second by another disk: the order of the algorithms is what matters.
+fn priced(run: &Run, seek_ms: f64, ms_per_kib: f64, seeks: SeekRule) -> String {
+    let disk = CostModel { seek_ms, ms_per_kib, seeks, ..PAPER_DISK };
+    format!("{:.2}", run.rate(transactions, |s| time(s, &disk, Cpu::Measured)))
 }
 
-fn row(name: &str, run: &Run) -> Vec<String> {
-    let z = run.last();
-    vec![
-        name.to_owned(),
-        z.pages.to_string(),
-        percent(z.utilization()),
-        format!("{:.4}", fetches(run)),
-        format!("{:.3}", misses(run)),
-        (z.counters.looks.entries - run.first().counters.looks.entries).to_string(),
-        format!("{:.2}", rate(run)),
-        z.memory.to_string(),
-    ]
-}
-
-const COLUMNS: [&str; 8] = [
-    "algorithm",
-    "pages",
-    "utilization",
-    "create reads per object",
-    "delete reads per object",
-    "FSIP entries",
-    "transactions / s",
-    "memory bytes",
+const DISKS: [Column; 4] = [
+    ("8 ms", |r| priced(r, 8.0, PAPER_DISK.ms_per_kib, PAPER_DISK.seeks)),
+    ("14.5 ms", |r| format!("{:.2}", rate(r))),
+    ("33 ms, 1 KiB/ms", |r| priced(r, 33.0, 1.0, PAPER_DISK.seeks)),
+    ("each access a seek", |r| {
+        priced(r, PAPER_DISK.seek_ms, PAPER_DISK.ms_per_kib, SeekRule::EveryAccess)
+    }),
 ];
 
-fn targets(settings: &Settings<'_>) -> Result<Table> {
-    let mut rows = Vec::new();
-    for (name, u) in TARGETS {
-        let params = churn_params(Workload::Churn, settings);
-        let run = workload::churn(Kind::Hy(8, u), &params, &|_| ())?;
-        rows.push(row(name, &run));
-    }
-    Ok(table("target", "Create-Delete: what u = 87 % means for HY(8,u)", &COLUMNS, rows))
-}
+const CHURNS: [Column; 7] = [
+    ("pages", |r| r.last().pages.to_string()),
+    ("utilization", |r| percent(r.last().utilization())),
+    ("create reads per object", |r| format!("{:.4}", fetches(r))),
+    ("delete reads per object", |r| format!("{:.3}", misses(r))),
+    ("FSIP entries", |r| grown(r, |s| s.counters.looks.entries)),
+    ("transactions / s", |r| format!("{:.2}", rate(r))),
+    ("memory bytes", |r| r.last().memory.to_string()),
+];
 
 /// The experiment.
 pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
@@ -170,36 +102,35 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let mixed = fills(Workload::Mixed, settings, 0, of)?;
     let uniform = fills(Workload::Uniform, settings, VARIANTS.len() as u64, of)?;
     let family = runs(Workload::Churn, &[&VARIANTS[..], &FAMILY].concat(), settings)?;
-    let rows = family.iter().map(|run| row(&run.kind.name(), run)).collect();
-    let churns =
-        table("create-delete", "Create-Delete: variants and the whole family", &COLUMNS, rows);
+    let title = "Create-Delete: variants and the whole family";
+    let churns = tabled("create-delete", title, &family, &CHURNS);
+    let title = "Create-Delete: transactions per second by cost of the disk";
+    let paper = runs(Workload::Churn, &PAPER_KINDS, settings)?;
+    let disks = tabled("disks", title, &paper, &DISKS);
     Ok(Outcome {
         panels: Vec::new(),
-        tables: vec![uniform, mixed, churns, targets(settings)?, disks(settings)?],
+        tables: vec![uniform, mixed, churns, disks],
         claims: Vec::new(),
         notes: NOTES.map(str::to_owned).into(),
     })
 }
 
-const NOTES: [&str; 7] = [
-    "Pid cache: taken to know buckets. Figure 3 of the paper shows buckets, and its footnote 4 says \
-     that no algorithm counts on more than a bucket guarantees. With exact free bytes it packs \
-     denser, and HY passes FF and NF(WH) in Mixed Create: the order of claim M3 hangs on this.",
+const NOTES: [&str; 5] = [
     "Pid cache of AO(n): by the paper's words it has the n most recently added pages, so the \
-     oldest leaves; BF is then more than a point above AO(8) in Mixed Create. As HY's, which the \
-     fullest leaves, it packs denser, and claim M3 holds.",
-    "NF(WH), where a search begins: by the paper's words at the page last used for an allocation. A \
-     page wanted just behind it makes the search go round the whole file, and the number of \
+     oldest leaves, and their free space. HY's: figure 3 shows buckets. With exact free bytes HY \
+     packs denser and passes FF and NF(WH) in Mixed Create; with buckets AO(8) is more than a \
+     point below BF. The order of claim M3 hangs on this.",
+    "NF(WH), where a search begins: by the paper's words at the page last used for an allocation. \
+     A page wanted just behind it makes the search go round the whole file, and the number of \
      entries of claim M2 is missed by orders of magnitude; if only searches move the cursor, it \
      holds. Of several known witnesses: taken to be the fullest bucket's.",
-    "u = 87 %: taken as 7/8, as the paper says approximately, so that pages of bucket 5 (1024 bytes \
-     free) count as emptier than u; 0.87 strictly asks for 1054 bytes, and the next bucket begins \
-     at 1811.",
-    "Utilization of the file as HY sees it: from the histogram, each bucket's middle. BF: exact free \
-     bytes, but the inventory's floors for pages it has not met since the file was opened.",
-    "Locks: a transaction never meets another's object, as the workload draws only committed ones. \
-     Slots of deleted objects stay reserved as their bytes do. A page has room for the reservations \
-     of five transactions.",
-    "The disk's cost, seeks and writes: the order of the algorithms in Create-Delete is in the last \
-     table under five assumptions.",
+    "u = 87 %: taken as 7/8 = 87.5 %, as the paper says approximately, so that pages of bucket 5 \
+     (1024 bytes free) count as emptier than u; 0.87 strictly asks for 1054 bytes, and the next \
+     bucket begins at 1811. HY takes the file's utilization from the histogram, each bucket's \
+     middle.",
+    "BF has exact free bytes, but the inventory's floors for pages it has not met since the file \
+     was opened. Slots of deleted objects stay reserved as their bytes do. A transaction never \
+     meets another's object, as the workload draws only committed ones.",
+    "The disk's cost: the order of the algorithms in Create-Delete is in the last table under four \
+     assumptions.",
 ];

@@ -3,36 +3,53 @@
 
 use super::cost::PAPER_DISK;
 use super::parts::{
-    self, created, deleted, each, fetches, head, misses, named, points, rate, reads, series, tail,
-    transactions,
+    self, Column, created, deleted, each, fetches, head, misses, named, points, rate, reads,
+    series, tabled, tail, transactions,
 };
-use super::runs::{PAPER_KINDS, Workload, churn_params, outcome, runs};
+use super::runs::{PAPER_KINDS, Workload, outcome, runs};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::volume::Purpose;
 use crate::free_space::workload::{Run, Sample};
 use crate::kit::claims;
+use crate::kit::plot::{Named, from_zero};
 use anyhow::Result;
-use holdall_instrument::draw::{axis, axis_in, lines, percent, table};
+use holdall_instrument::draw::{axis, axis_in, paper_points, percent};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
-use holdall_instrument::picture::{Panel, Table};
+use holdall_instrument::picture::{Panel, Series, Table};
 use std::sync::Arc;
 
 fn throughput_panels(runs: &[Arc<Run>]) -> Vec<Panel> {
     parts::throughput(runs, transactions, "transactions", "transactions per second")
 }
 
-fn space_panels(runs: &[Arc<Run>]) -> Vec<Panel> {
+/// Utilization and pages, beside the paper's pages at some transactions.
+fn space_panels(runs: &[Arc<Run>], paper: Vec<Series>) -> Vec<Panel> {
     let pages = |run: &Run| points(run, transactions, |s| f64::from(s.pages));
-    let (x, y) = (axis("transactions"), axis("pages"));
     let percent = axis_in("utilization, %", 0.0, 100.0);
+    let caption = "Higher is better. AO fills no hole: its utilization falls on.";
+    let mut drawn = series(runs, pages);
+    drawn.extend(paper);
+    let about = Named {
+        id: "pages",
+        title: "Pages of the file",
+        caption: "Lower is better. Pages left by deletions stay in the file under lazy release.",
+    };
     vec![
-        parts::utilization("utilization", runs, transactions, "transactions", percent),
-        lines("pages", "Pages of the file", x, y, series(runs, pages)),
+        parts::utilization(runs, transactions, "transactions", percent, caption),
+        from_zero(about, axis("transactions"), "pages", drawn),
     ]
 }
 
-fn panel(id: &str, title: &str, y: &str, runs: &[Arc<Run>], of: Rates) -> Vec<Panel> {
-    vec![lines(id, title, axis("transactions"), axis(y), series(runs, of))]
+fn panel(
+    about: Named<'_>,
+    y: &str,
+    runs: &[Arc<Run>],
+    of: Rates,
+    paper: Vec<Series>,
+) -> Vec<Panel> {
+    let mut drawn = series(runs, of);
+    drawn.extend(paper);
+    vec![from_zero(about, axis("transactions"), y, drawn)]
 }
 
 /// A rate window by window.
@@ -46,42 +63,37 @@ fn collisions_of(s: &Sample) -> f64 {
     s.counters.collisions as f64
 }
 
-fn collision_rate(run: &Run) -> f64 {
+pub(super) fn collision_rate(run: &Run) -> f64 {
     run.rate(collisions_of, created)
 }
 
+/// Whether collisions are many for FF and BF, near none for HY.
+pub(super) fn few_for_hy(runs: &[Arc<Run>]) -> Result<bool> {
+    let of = |name: &str| named(runs, name).map(collision_rate);
+    let (ff, bf, hy) = (of("FF")?, of("BF")?, of("HY(8,87)")?);
+    Ok(ff > 0.2 && bf > 0.2 && hy < 0.05 && hy < 0.1 * ff.min(bf))
+}
+
+/// What grew since the objects were put there.
+pub(super) fn grown(run: &Run, of: impl Fn(&Sample) -> u64) -> String {
+    (of(&run.last()) - of(&run.first())).to_string()
+}
+
+const TOTALS: [Column; 10] = [
+    ("pages", |r| format!("{} → {}", r.first().pages, r.last().pages)),
+    ("utilization", |r| percent(r.last().utilization())),
+    ("create reads", |r| grown(r, |s| s.reads(Purpose::Create))),
+    ("delete reads", |r| grown(r, |s| s.reads(Purpose::Delete))),
+    ("pages written", |r| grown(r, |s| s.counters.pool.writes)),
+    ("FSIP entries", |r| grown(r, |s| s.counters.looks.entries)),
+    ("collisions", |r| grown(r, |s| s.counters.collisions)),
+    ("disk s", |r| grown(r, |s| s.disk_time(&PAPER_DISK) as u64)),
+    ("processor s", |r| format!("{:.2}", r.last().cpu)),
+    ("transactions / s", |r| format!("{:.2}", rate(r))),
+];
+
 fn totals(runs: &[Arc<Run>]) -> Table {
-    let row = |run: &Arc<Run>| {
-        let (a, z) = (run.first(), run.last());
-        let reads = |p: Purpose| (z.reads(p) - a.reads(p)).to_string();
-        vec![
-            run.kind.name(),
-            format!("{} → {}", a.pages, z.pages),
-            percent(z.utilization()),
-            reads(Purpose::Create),
-            reads(Purpose::Delete),
-            (z.counters.pool.writes - a.counters.pool.writes).to_string(),
-            (z.counters.looks.entries - a.counters.looks.entries).to_string(),
-            z.counters.collisions.to_string(),
-            format!("{:.0}", z.disk_time(&PAPER_DISK) - a.disk_time(&PAPER_DISK)),
-            format!("{:.2}", z.cpu),
-            format!("{:.2}", rate(run)),
-        ]
-    };
-    let columns = [
-        "algorithm",
-        "pages",
-        "utilization",
-        "create reads",
-        "delete reads",
-        "pages written",
-        "FSIP entries",
-        "collisions",
-        "disk s",
-        "processor s",
-        "transactions / s",
-    ];
-    table("totals", "The whole run", &columns, runs.iter().map(row).collect())
+    tabled("totals", "The whole run", runs, &TOTALS)
 }
 
 /// The runs of one stream.
@@ -129,63 +141,46 @@ pub(super) fn utilization(settings: &Settings<'_>) -> Result<Outcome> {
     };
     let late = slope(ao.samples.len().saturating_sub(11)) / slope(0).max(1.0);
     let near = |of: f64, within: f64| (of - 1.0).abs() <= within;
+    let (first, growth) = (from / 5059.0, to / from / 2.77);
+    let grown = format!("{:.2} × ({to} pages)", to / from);
+    let goes_on = format!("at {} of its first rate in the last quarter", percent(late));
     let claims = vec![
-        claims::says("M4 initial pages", &[], format!("{from} pages"), near(from / 5059.0, 0.03))
-            .ratio(from / 5059.0)
-            .remark(
-                "The paper calls this file 90 % utilized; 200,000 objects of 204 bytes \
-                          on 5059 pages of 8108 are 99 %.",
-            ),
-        claims::says(
-            "M4 growth",
-            &[],
-            format!("{:.2} × ({to} pages)", to / from),
-            near(to / from / 2.77, 0.15),
-        )
-        .ratio(to / from / 2.77),
-        claims::says(
-            "M4 keeps growing",
-            &[],
-            format!("at {} of its first rate in the last quarter", percent(late)),
-            late > 0.5,
-        ),
+        claims::says("M4 initial pages", &[], format!("{from} pages"), near(first, 0.03))
+            .ratio(first),
+        claims::says("M4 growth", &[], grown, near(growth, 0.15)).ratio(growth),
+        claims::says("M4 keeps growing", &[], goes_on, late > 0.5),
     ];
-    Ok(outcome(space_panels(&runs), totals(&runs), claims, Workload::Churn, settings))
+    // Quick runs have a tenth of the pages.
+    let mut paper = vec![paper_points("paper: AO(8)", vec![(0.0, 5059.0), (60_000.0, 14_000.0)])];
+    paper.retain(|_| !settings.quick);
+    Ok(outcome(space_panels(&runs, paper), totals(&runs), claims, Workload::Churn, settings))
 }
 
 /// Figure 12.
 pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = single(settings)?;
-    let panels =
-        panel("delete-reads", "Delete reads", "delete reads per object deleted", &runs, MISSES);
+    let ended = runs.iter().map(|r| r.last().transactions).max().unwrap_or(0) as f64;
+    let paper = vec![
+        paper_points("paper", vec![(0.0, 0.80), (ended, 0.80)]),
+        paper_points("paper: AO(8)", vec![(ended, 0.88)]),
+    ];
+    let about = Named {
+        id: "delete-reads",
+        title: "Delete reads",
+        caption: "Lower is better. Victims are drawn evenly: what of the file is not in the pool \
+                  is read.",
+    };
+    let panels = panel(about, "delete reads per object deleted", &runs, MISSES, paper);
     let last = |name: &str| named(&runs, name).map(|run| tail(&MISSES(run)));
     let (hy, ao) = (last("HY(8,87)")?, last("AO(8)")?);
-    let pool = churn_params(Workload::Churn, settings).options.pool_pages as f64;
-    let pages = |name: &str| named(&runs, name).map(|run| f64::from(run.last().pages));
-    let (hy_pages, ao_pages) = (pages("HY(8,87)")?, pages("AO(8)")?);
     let others = runs.iter().filter(|r| !r.kind.name().starts_with("AO"));
     let off = others.map(|r| (tail(&MISSES(r)) - 0.80).abs()).fold(0.0, f64::max);
     let first = runs.iter().map(|r| (head(&MISSES(r)) - 0.80).abs()).fold(0.0, f64::max);
+    let so = off <= 0.03 && first <= 0.05;
     let claims = vec![
-        claims::says(
-            "M5 all",
-            &[],
-            each(&runs, |r| percent(tail(&MISSES(r)))),
-            off <= 0.03 && first <= 0.05,
-        )
-        .ratio(hy / 0.80)
-        .remark(format!(
-            "Last quarter of the run. HY's file has grown to {} pages, {} of them outside of \
-                 the pool.",
-            hy_pages,
-            percent(1.0 - pool / hy_pages)
-        )),
-        claims::says("M5 AO", &[], percent(ao), (ao - 0.88).abs() <= 0.03).ratio(ao / 0.88).remark(
-            format!(
-                "Below the {} of pages outside of the pool, as newer pages are fuller and in it.",
-                percent(1.0 - pool / ao_pages)
-            ),
-        ),
+        claims::says("M5 all", &[], each(&runs, |r| percent(tail(&MISSES(r)))), so)
+            .ratio(hy / 0.80),
+        claims::says("M5 AO", &[], percent(ao), (ao - 0.88).abs() <= 0.03).ratio(ao / 0.88),
     ];
     Ok(outcome(panels, totals(&runs), claims, Workload::Churn, settings))
 }
@@ -193,35 +188,37 @@ pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
 /// Figure 13.
 pub(super) fn create_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = single(settings)?;
-    let panels =
-        panel("create-reads", "Create reads", "create reads per object created", &runs, FETCHES);
+    let about = Named {
+        id: "create-reads",
+        title: "Create reads",
+        caption: "Lower is better. NF(WH) reads a page though it has room for one object only.",
+    };
+    let panels = panel(about, "create reads per object created", &runs, FETCHES, Vec::new());
     let nfwh = fetches(named(&runs, "NF(WH)")?);
     let others = runs.iter().filter(|r| r.kind.name() != "NF(WH)");
     let others = others.map(|r| fetches(r)).fold(0.0, f64::max);
-    let check = claims::says(
-        "M6",
-        &[],
-        each(&runs, |r| format!("{:.4}", fetches(r))),
-        nfwh > 0.1 && others < 0.1 && nfwh > 4.0 * others,
-    );
+    let ours = each(&runs, |r| format!("{:.4}", fetches(r)));
+    let check = claims::says("M6", &[], ours, nfwh > 0.1 && others < 0.1 && nfwh > 4.0 * others);
     Ok(outcome(panels, totals(&runs), vec![check], Workload::Churn, settings))
 }
 
 /// Figure 14.
 pub(super) fn throughput_of_four(settings: &Settings<'_>) -> Result<Outcome> {
-    let (single, four) = (single(settings)?, four(settings)?);
+    let four = four(settings)?;
     let run = |name: &str| named(&four, name);
     let (ao, hy) = (run("AO(8)")?, run("HY(8,87)")?);
     let matches = |r: &&Arc<Run>| (rate(r) / rate(hy) - 1.0).abs() <= 0.15;
     let others = four.iter().filter(|r| r.kind != Kind::Hy(8, 0.875));
     let matching: Vec<String> = others.filter(matches).map(|r| r.kind.name()).collect();
+    let so = matching == ["AO(1)", "AO(8)"];
+    let ours = if matching.is_empty() { "none".to_owned() } else { matching.join(", ") };
     let claims = vec![
         hy_best("M4 best, four streams", &four)?,
-        claims::says("M4 matched by AO only, four streams", &[], if matching.is_empty() { "none".to_owned() } else { matching.join(", ") }, matching == ["AO(1)", "AO(8)"])
-        .because(format!(
+        claims::says("M4 matched by AO only, four streams", &[], ours, so).because(format!(
             "AO falls behind: AO(8)'s file grows to {:.1} times its size. Of its deletions {} miss \
              the pool, of HY's {}, of FF's {} and of BF's {}, and these two read only {:.3} and \
-             {:.3} pages to create an object: with one disk arm little is left to tell them from HY",
+             {:.3} pages to create an object: with one disk arm little is left to tell them from \
+             HY",
             f64::from(ao.last().pages) / f64::from(ao.first().pages),
             percent(misses(ao)),
             percent(misses(hy)),
@@ -230,7 +227,6 @@ pub(super) fn throughput_of_four(settings: &Settings<'_>) -> Result<Outcome> {
             fetches(run("FF")?),
             fetches(run("BF")?),
         )),
-        claims::says("Speedup of four threads", &[], format!("HY {:.2} ×", rate(hy) / rate(named(&single, "HY(8,87)")?)), true),
     ];
     Ok(outcome(throughput_panels(&four), totals(&four), claims, Workload::Concurrent, settings))
 }
@@ -245,53 +241,27 @@ pub(super) fn utilization_of_four(settings: &Settings<'_>) -> Result<Outcome> {
     }
     let check =
         claims::says("Similar utilization", &[], each(&four, |r| percent(end(r))), off <= 0.02);
-    Ok(outcome(space_panels(&four), totals(&four), vec![check], Workload::Concurrent, settings))
-}
-
-fn eager_table(eager: &[Arc<Run>], lazy: &[Arc<Run>]) -> Result<Table> {
-    let mut rows = Vec::new();
-    for run in eager {
-        let other = named(lazy, &run.kind.name())?;
-        rows.push(vec![
-            run.kind.name(),
-            format!("{:.4}", collision_rate(other)),
-            format!("{:.4}", collision_rate(run)),
-            format!("{:.4}", run.rate(reads(Purpose::Release), deleted)),
-            percent(other.last().utilization()),
-            percent(run.last().utilization()),
-            format!("{:.2}", rate(other)),
-            format!("{:.2}", rate(run)),
-        ]);
-    }
-    let columns = [
-        "algorithm",
-        "collisions per object, lazy",
-        "eager",
-        "reads to release per object deleted, eager",
-        "utilization, lazy",
-        "eager",
-        "transactions / s, lazy",
-        "eager",
-    ];
-    let title = "Lazy and eager release of reserved space (eager: a quarter of the transactions)";
-    Ok(table("eager", title, &columns, rows))
+    Ok(outcome(
+        space_panels(&four, Vec::new()),
+        totals(&four),
+        vec![check],
+        Workload::Concurrent,
+        settings,
+    ))
 }
 
 /// Figure 16.
 pub(super) fn collisions(settings: &Settings<'_>) -> Result<Outcome> {
     let lazy = four(settings)?;
-    let eager = runs(Workload::Eager, &PAPER_KINDS, settings)?;
     let y = "reserved-space collisions per object created";
-    let panels = panel("collisions", "Collisions, lazy release", y, &lazy, COLLISIONS);
-    let of = |name: &str| named(&lazy, name).map(collision_rate);
-    let (ff, bf, hy) = (of("FF")?, of("BF")?, of("HY(8,87)")?);
-    let check = claims::says(
-        "M7",
-        &[],
-        each(&lazy, |r| format!("{:.4}", collision_rate(r))),
-        ff > 0.2 && bf > 0.2 && hy < 0.05 && hy < 0.1 * ff.min(bf),
-    );
-    let mut outcome = outcome(panels, totals(&lazy), vec![check], Workload::Concurrent, settings);
-    outcome.tables.push(eager_table(&eager, &lazy)?);
-    Ok(outcome)
+    let about = Named {
+        id: "collisions",
+        title: "Collisions, lazy release",
+        caption: "Lower is better. Who fills small holes meets space that another transaction \
+                  freed and may want back.",
+    };
+    let panels = panel(about, y, &lazy, COLLISIONS, Vec::new());
+    let ours = each(&lazy, |r| format!("{:.4}", collision_rate(r)));
+    let check = claims::says("M7", &[], ours, few_for_hy(&lazy)?);
+    Ok(outcome(panels, totals(&lazy), vec![check], Workload::Concurrent, settings))
 }

@@ -11,7 +11,7 @@ mod fill;
 mod modern;
 mod parts;
 mod runs;
-mod sweep;
+mod threads;
 
 use holdall_instrument::experiment::{Experiment, Figure, Needs};
 
@@ -41,15 +41,15 @@ const FIGURES: [Figure; 17] = [
         "Concurrent Create-Delete: reserved-space collisions",
         churn::collisions,
     ),
+    Figure::new("mcauliffe-threads", "Concurrent Create-Delete by real threads", threads::run)
+        .needs(Needs::ALONE),
     Figure::new("mcauliffe-appendix", "Append-only tends to a utilization of 1/H_k", appendix::run),
     Figure::new(
         "mcauliffe-assumptions",
         "What the paper leaves open, and its effect",
         assumptions::run,
     ),
-    Figure::new("mcauliffe-modern", "Object placement on a disk of today", modern::modern)
-        .needs(Needs::PRICE),
-    Figure::new("mcauliffe-skew", "Object placement under skewed deletions", modern::skew)
+    Figure::new("mcauliffe-modern", "Object placement on a disk of today", modern::run)
         .needs(Needs::PRICE),
 ];
 

@@ -3,8 +3,9 @@
 use super::cost::{Cpu, PAPER_DISK, time};
 use crate::free_space::volume::Purpose;
 use crate::free_space::workload::{Run, Sample};
-use holdall_instrument::draw::{self, axis, lines};
-use holdall_instrument::picture::{Axis, Panel, Series};
+use crate::kit::plot::{Named, captioned, from_zero};
+use holdall_instrument::draw::{self, axis, table};
+use holdall_instrument::picture::{Axis, Panel, Series, Table};
 use std::sync::Arc;
 
 /// A series for each run, of the points that `points` makes of it.
@@ -26,6 +27,19 @@ pub(super) fn points(
 pub(super) fn each(runs: &[Arc<Run>], value: impl Fn(&Run) -> String) -> String {
     let one = |run: &Arc<Run>| format!("{} {}", run.kind.name(), value(run));
     runs.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A column of a table of runs: its head, and what it has of a run.
+pub(super) type Column = (&'static str, fn(&Run) -> String);
+
+/// A row for each run, the algorithm first.
+pub(super) fn tabled(id: &str, title: &str, runs: &[Arc<Run>], columns: &[Column]) -> Table {
+    let head: Vec<&str> = ["algorithm"].into_iter().chain(columns.iter().map(|c| c.0)).collect();
+    let row = |run: &Arc<Run>| {
+        let cells = columns.iter().map(|(_, cell)| cell(run));
+        [run.kind.name()].into_iter().chain(cells).collect()
+    };
+    table(id, title, &head, runs.iter().map(row).collect())
 }
 
 /// The run of the algorithm with this name.
@@ -87,19 +101,21 @@ pub(super) fn throughput(
 ) -> Vec<Panel> {
     let panel = |id, cpu: Cpu| {
         let rate = |run: &Run| run.rates(count, count, |s| time(s, &PAPER_DISK, cpu));
-        lines(id, cpu.label(), axis(x), axis(y), series(runs, rate))
+        let caption = "Higher is better.";
+        from_zero(Named { id, title: cpu.label(), caption }, axis(x), y, series(runs, rate))
     };
     vec![panel("measured", Cpu::Measured), panel("paper-cpu", Cpu::Paper)]
 }
 
 /// Space utilization in percent.
 pub(super) fn utilization(
-    id: &str,
     runs: &[Arc<Run>],
     of: fn(&Sample) -> f64,
     x: &str,
     y: Axis,
+    caption: &str,
 ) -> Panel {
     let curve = |run: &Run| points(run, of, |s| s.utilization() * 100.0);
-    lines(id, "Space utilization", axis(x), y, series(runs, curve))
+    let about = Named { id: "utilization", title: "Space utilization", caption };
+    captioned(about, axis(x), y, series(runs, curve))
 }

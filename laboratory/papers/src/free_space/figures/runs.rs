@@ -5,8 +5,8 @@
 
 use super::cost::PAPER_DISK;
 use crate::free_space::algorithm::Kind;
-use crate::free_space::heap_file::{Options, Release};
-use crate::free_space::workload::{Churn, Fill, Run, Sizes, Victims, churn, fill};
+use crate::free_space::heap_file::Options;
+use crate::free_space::workload::{Churn, Fill, Run, Sizes, churn, fill};
 use anyhow::Result;
 use holdall_instrument::cache::{Cache, Results, cached};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -22,10 +22,8 @@ pub(super) enum Workload {
     Mixed,
     /// §5.3.
     Churn,
-    /// §5.4, lazy release.
+    /// §5.4.
     Concurrent,
-    /// §5.4 with eager release; a quarter of the transactions.
-    Eager,
 }
 
 /// AO(1), AO(8), FF, NF(WH), BF, HY(8,87): the algorithms of the paper's figures.
@@ -107,10 +105,8 @@ pub(super) fn churn_params(workload: Workload, settings: &Settings<'_>) -> Churn
     let scale = if settings.quick { 10 } else { 1 };
     let (streams, transactions) = match workload {
         Workload::Concurrent => (4, 240_000),
-        Workload::Eager => (4, 60_000),
         _ => (1, 60_000),
     };
-    let release = if workload == Workload::Eager { Release::Eager } else { Release::Lazy };
     let pool_pages = 1000 / scale as usize;
     Churn {
         objects: 200_000 / scale,
@@ -119,9 +115,8 @@ pub(super) fn churn_params(workload: Workload, settings: &Settings<'_>) -> Churn
         transactions: transactions / scale,
         batch: (8, 16),
         random: true,
-        victims: Victims::Uniform,
         filler: Kind::Ao(8),
-        options: Options { release, pool_pages, ..Options::default() },
+        options: Options { pool_pages, ..Options::default() },
         disk: PAPER_DISK,
         seed: settings.seed,
     }
@@ -160,10 +155,11 @@ fn notes(workload: Workload, settings: &Settings<'_>) -> Vec<String> {
         Workload::Churn => "200,000 objects of 100 to 300 bytes put there by AO(8), then 60,000 \
              transactions that create or delete 8 to 16 objects."
             .to_owned(),
-        Workload::Concurrent | Workload::Eager => {
+        Workload::Concurrent => {
             "Four streams of 60,000 transactions each, interleaved object by object on one \
              thread: reserved space depends on the interleaving of transactions, not on threads, \
-             and the run repeats exactly. Assumed for throughput: one disk arm, nothing overlaps."
+             and the run repeats exactly. Assumed for throughput: one disk arm, nothing overlaps; \
+             mcauliffe-threads has real threads."
                 .to_owned()
         }
     });

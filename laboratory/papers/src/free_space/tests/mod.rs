@@ -1,4 +1,5 @@
-//! Every experiment runs, alone and small, and says what it should; the suite for every algorithm, the page, and the paper's rules.
+//! Every experiment runs, alone and small, and says what it should; the suite for every algorithm,
+//! the page, and the paper's rules.
 
 mod conformance;
 mod page;
@@ -66,7 +67,7 @@ fn append_only_tends_to_the_harmonic_law() {
 fn the_same_seed_gives_the_same_counts() {
     use super::algorithm::Kind;
     use super::heap_file::Options;
-    use super::workload::{Churn, Sizes, Victims, churn};
+    use super::workload::{Churn, Sizes, churn};
     let params = Churn {
         objects: 3000,
         sizes: Sizes::Mixed,
@@ -74,7 +75,6 @@ fn the_same_seed_gives_the_same_counts() {
         transactions: 400,
         batch: (8, 16),
         random: true,
-        victims: Victims::Zipf(0.9),
         filler: Kind::Ao(8),
         options: Options { pool_pages: 20, ..Options::default() },
         disk: holdall_testkit::CostModel::default(),

@@ -85,6 +85,15 @@ fn append_only_knows_the_pages_most_recently_added() {
 }
 
 #[test]
+fn append_only_knows_free_bytes_and_the_hybrid_buckets() {
+    // 436 bytes are free on page 0; its bucket guarantees 392.
+    for (kind, page) in [(Kind::Ao(1), 0), (Kind::Hy(1, 0.875), 1)] {
+        let mut file = open(kind, Release::Lazy);
+        assert_eq!([500, 430].map(|len| put(&mut file, len)), [0, page], "{}", kind.name());
+    }
+}
+
+#[test]
 fn append_only_never_looks_again_at_a_page_that_left() {
     let mut file = open(Kind::Ao(2), Release::Lazy);
     let tx = file.begin().unwrap();
@@ -93,7 +102,7 @@ fn append_only_never_looks_again_at_a_page_that_left() {
     delete(&mut file, rids[0]);
     assert_eq!(put(&mut file, 600), 4);
     delete(&mut file, rids[3]);
-    assert_eq!(put(&mut file, 300), 3, "still one of the two");
+    assert_eq!(put(&mut file, 400), 3, "still one of the two");
 }
 
 #[test]
@@ -165,9 +174,7 @@ fn the_cursor_is_the_page_last_used_on_a_witness_too() {
         looks(&file).0
     };
     assert_eq!(after(Kind::NfWh), 4, "pages 3 to 6");
-    let options =
-        crate::free_space::algorithm::WitnessOptions { cursor_of_searches: true, emptiest: false };
-    assert_eq!(after(Kind::NfWhWith(options, "")), 7, "pages 0 to 6");
+    assert_eq!(after(Kind::NfWhSearches), 7, "pages 0 to 6");
 }
 
 #[test]

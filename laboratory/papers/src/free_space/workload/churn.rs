@@ -7,11 +7,12 @@
 
 use super::clock::CpuClock;
 use super::fill::look;
-use super::objects::{Live, Objects, Sizes, Victims, content};
+use super::objects::{Live, Objects, Sizes, content};
 use super::sample::{Run, Sample};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{HeapFile, Options, TxId};
 use anyhow::{Result, ensure};
+use holdall_io::Disk;
 use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -33,8 +34,6 @@ pub struct Churn {
     /// `true`: a transaction creates or deletes by the toss of a coin. `false`: they alternate,
     /// creation first, each of the most objects (appendix A).
     pub random: bool,
-    /// Which objects are deleted.
-    pub victims: Victims,
     /// The algorithm that fills the file at first.
     pub filler: Kind,
     /// The file.
@@ -46,25 +45,28 @@ pub struct Churn {
 }
 
 /// A stream's transaction.
-struct Turn {
+pub(super) struct Turn {
     tx: TxId,
     creates: bool,
-    left: u32,
+    /// Objects to come.
+    pub(super) left: u32,
     created: Vec<Live>,
 }
 
-struct World<'a> {
+/// A file and the objects it holds.
+pub(super) struct World<'a> {
     file: HeapFile,
     objects: Objects,
     rng: SmallRng,
     params: &'a Churn,
     next_id: u32,
-    bytes: Vec<u8>,
+    /// Of the object last created or deleted.
+    pub(super) bytes: Vec<u8>,
     creates_next: bool,
 }
 
 impl World<'_> {
-    fn begin(&mut self) -> Result<Turn> {
+    pub(super) fn begin(&mut self) -> Result<Turn> {
         let (few, most) = self.params.batch;
         let (creates, left) = if self.params.random {
             (self.rng.random(), self.rng.random_range(few..=most))
@@ -83,7 +85,8 @@ impl World<'_> {
         Ok(Live { rid, id, len: len as u16 })
     }
 
-    fn step(&mut self, turn: &mut Turn) -> Result<()> {
+    /// Creates or deletes the next object of a transaction.
+    pub(super) fn step(&mut self, turn: &mut Turn) -> Result<()> {
         turn.left -= 1;
         if turn.creates {
             let live = self.create(turn.tx)?;
@@ -93,6 +96,13 @@ impl World<'_> {
             let deleted = self.file.delete(turn.tx, live.rid)?;
             ensure!(deleted == self.bytes, "object {} came back wrong", live.id);
         }
+        Ok(())
+    }
+
+    /// Commits a transaction.
+    pub(super) fn end(&mut self, turn: Turn) -> Result<()> {
+        self.file.commit(turn.tx)?;
+        turn.created.into_iter().for_each(|live| self.objects.put(live));
         Ok(())
     }
 
@@ -112,11 +122,10 @@ impl World<'_> {
     }
 }
 
-/// Runs it on a disk in memory. `progress` gets the transactions committed now and then.
-pub fn churn(kind: Kind, params: &Churn, progress: &dyn Fn(u64)) -> Result<Run> {
-    let disk = Arc::new(CountedDisk::new(Arc::new(SparseDisk::new()), params.disk));
+/// The file on an empty disk, filled, and then placed by `kind`.
+pub(super) fn open(kind: Kind, params: &Churn, disk: Arc<dyn Disk>) -> Result<World<'_>> {
     let mut world = World {
-        file: HeapFile::open(disk.clone(), params.options, params.filler)?,
+        file: HeapFile::open(disk, params.options, params.filler)?,
         objects: Objects::new(),
         rng: SmallRng::seed_from_u64(params.seed),
         params,
@@ -126,13 +135,14 @@ pub fn churn(kind: Kind, params: &Churn, progress: &dyn Fn(u64)) -> Result<Run> 
     };
     world.fill()?;
     world.file.switch(kind)?;
-    world.objects.draw_by(params.victims);
-    let mut meter = Meter {
-        run: Run { kind, samples: Vec::new(), cut: false },
-        now: Sample::default(),
-        clock: CpuClock::start(),
-        every: (params.transactions / 40).max(1),
-    };
+    Ok(world)
+}
+
+/// Runs it on a disk in memory. `progress` gets the transactions committed now and then.
+pub fn churn(kind: Kind, params: &Churn, progress: &dyn Fn(u64)) -> Result<Run> {
+    let disk = Arc::new(CountedDisk::new(Arc::new(SparseDisk::new()), params.disk));
+    let mut world = open(kind, params, disk.clone())?;
+    let mut meter = Meter::new(kind, params, CpuClock::start());
     meter.sample(&world, &disk);
     let mut turns: Vec<Option<Turn>> = (0..params.streams.max(1)).map(|_| None).collect();
     let mut begun = 0;
@@ -151,11 +161,8 @@ pub fn churn(kind: Kind, params: &Churn, progress: &dyn Fn(u64)) -> Result<Run> 
                 *slot = Some(turn);
                 continue;
             }
-            world.file.commit(turn.tx)?;
-            turn.created.into_iter().for_each(|live| world.objects.put(live));
-            meter.now.transactions += 1;
-            if meter.now.transactions.is_multiple_of(meter.every) {
-                meter.sample(&world, &disk);
+            world.end(turn)?;
+            if meter.count(&world, &disk) {
                 progress(meter.now.transactions);
             }
         }
@@ -164,15 +171,30 @@ pub fn churn(kind: Kind, params: &Churn, progress: &dyn Fn(u64)) -> Result<Run> 
 }
 
 /// Takes the samples.
-struct Meter {
-    run: Run,
+pub(super) struct Meter {
+    pub(super) run: Run,
     now: Sample,
     clock: CpuClock,
     every: u64,
 }
 
 impl Meter {
-    fn sample(&mut self, world: &World<'_>, disk: &CountedDisk) {
+    pub(super) fn new(kind: Kind, params: &Churn, clock: CpuClock) -> Self {
+        let run = Run { kind, samples: Vec::new(), cut: false };
+        Self { run, now: Sample::default(), clock, every: (params.transactions / 40).max(1) }
+    }
+
+    /// A transaction has committed; whether a sample was due.
+    pub(super) fn count(&mut self, world: &World<'_>, disk: &CountedDisk) -> bool {
+        self.now.transactions += 1;
+        let due = self.now.transactions.is_multiple_of(self.every);
+        if due {
+            self.sample(world, disk);
+        }
+        due
+    }
+
+    pub(super) fn sample(&mut self, world: &World<'_>, disk: &CountedDisk) {
         self.now.live = world.objects.count() as u64;
         self.now.bytes = world.objects.bytes();
         look(&mut self.now, &world.file, disk, &self.clock);

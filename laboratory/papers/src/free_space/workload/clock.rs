@@ -16,6 +16,11 @@ impl CpuClock {
         Self { wall: Instant::now(), cpu: thread_time() }
     }
 
+    /// One that gives wall time.
+    pub fn of_the_wall() -> Self {
+        Self { wall: Instant::now(), cpu: None }
+    }
+
     /// Processor time since then, of the thread that asks; wall time if it is not to be had.
     pub fn elapsed(&self) -> Duration {
         match (self.cpu, thread_time()) {

@@ -6,7 +6,6 @@
 use crate::free_space::heap_file::Rid;
 use rand::Rng;
 use rand::rngs::SmallRng;
-use rand_distr::{Distribution, Zipf};
 
 /// How long objects are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,16 +42,6 @@ pub fn content(id: u32, len: usize, out: &mut Vec<u8>) {
     out.truncate(len);
 }
 
-/// Which objects are deleted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Victims {
-    /// Each with the same probability.
-    Uniform,
-    /// The object at a position drawn by Zipf's law with this exponent. Positions keep their
-    /// probability, so a hot position's objects live short.
-    Zipf(f64),
-}
-
 /// An object that lives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Live {
@@ -67,21 +56,11 @@ pub(super) struct Objects {
     at: Vec<Option<Live>>,
     free: Vec<u32>,
     bytes: u64,
-    /// Ranks from one on.
-    zipf: Option<Zipf<f64>>,
 }
 
 impl Objects {
     pub(super) fn new() -> Self {
-        Self { at: Vec::new(), free: Vec::new(), bytes: 0, zipf: None }
-    }
-
-    /// From here on, deletions draw by `victims`.
-    pub(super) fn draw_by(&mut self, victims: Victims) {
-        self.zipf = match victims {
-            Victims::Uniform => None,
-            Victims::Zipf(theta) => Zipf::new(self.at.len().max(2) as f64, theta).ok(),
-        };
+        Self { at: Vec::new(), free: Vec::new(), bytes: 0 }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -107,14 +86,7 @@ impl Objects {
             return None;
         }
         loop {
-            let at = match &self.zipf {
-                None => rng.random_range(0..self.at.len()),
-                // Positions follow one another on pages; neighbours in rank should not.
-                Some(zipf) => {
-                    let rank = zipf.sample(rng) as usize - 1;
-                    rank.wrapping_mul(2_654_435_761) % self.at.len()
-                }
-            };
+            let at = rng.random_range(0..self.at.len());
             if let Some(live) = self.at[at].take() {
                 self.free.push(at as u32);
                 self.bytes -= u64::from(live.len);

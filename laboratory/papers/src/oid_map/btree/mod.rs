@@ -88,11 +88,13 @@ impl BTree {
     }
 
     /// Levels of inner nodes above the leaves.
+    #[cfg(test)]
     pub fn height(&self) -> u32 {
         self.height
     }
 
     /// Entries of each leaf, from the left. Cost: every page.
+    #[cfg(test)]
     pub fn leaves(&mut self) -> Result<Vec<usize>> {
         let mut counts = Vec::new();
         let mut key = Some(Oid::serial(0));
@@ -165,7 +167,11 @@ impl BTree {
             let bytes = self.pages.read(page, Kind::Inner)?;
             let place = inner::find(bytes, border);
             path.push((page, place));
-            page = inner::child(bytes, place);
+            let child = inner::child(bytes, place);
+            if !is(Mutation::KeptNodes) {
+                self.pages.keep(page, Kind::Inner);
+            }
+            page = child;
         }
         let (mut key, mut child) = (border, leaf);
         while let Some((page, place)) = path.pop() {

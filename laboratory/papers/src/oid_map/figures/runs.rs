@@ -7,7 +7,7 @@ use anyhow::Result;
 use holdall_io::MemoryDisk;
 
 use super::super::pages::Faults;
-use super::super::workload::{Base, TABLE_2, Technique, Workload};
+use super::super::workload::{Base, TABLE_2, Technique, WARM, Workload};
 use holdall_instrument::cache::{Cache, cached};
 use holdall_instrument::experiment::Settings;
 
@@ -46,7 +46,8 @@ pub struct Measured {
     pub cold: f64,
     /// By module size, each [`What`].
     pub modules: Vec<[f64; 5]>,
-    /// Faults of [`NEW`] objects; of a hash table before and after the first split.
+    /// Faults of [`NEW`] objects; of a hash table before and after the first split, and after it
+    /// with new OIDs in no order.
     pub created: Vec<Faults>,
     /// The most faults of one request.
     pub worst: u64,
@@ -85,9 +86,10 @@ pub fn all(settings: &Settings<'_>, large: bool) -> Result<All> {
 fn measure(settings: &Settings<'_>, technique: Technique, large: bool) -> Result<Measured> {
     let objects = objects(large, settings.quick);
     let requests = if settings.quick { 10_000 } else { 100_000 };
-    let build =
-        |extra| Base::build(Arc::new(MemoryDisk::new()), technique, objects, extra, settings.seed);
-    let mut base = build(0)?;
+    let build = |technique, extra| {
+        Base::build(Arc::new(MemoryDisk::new()), technique, objects, extra, settings.seed)
+    };
+    let mut base = build(technique, 0)?;
     base.mapping.flush()?;
     let used = base.mapping.used();
     let mut curves = Vec::new();
@@ -123,16 +125,20 @@ fn measure(settings: &Settings<'_>, technique: Technique, large: bool) -> Result
     }
     let mut created = Vec::new();
     let kept = match technique {
-        Technique::ClusteredTree => 1,
+        // The last leaf and the nodes above it.
+        Technique::ClusteredTree => 4,
         Technique::MatrixDirect => 20,
         _ => 0,
     };
     let hash = technique == Technique::Hash;
     if large && hash {
-        created.push(build(NEW)?.creation(NEW, frames, kept, false)?);
+        created.push(build(technique, NEW + WARM)?.creation(NEW, frames, kept, false)?);
     }
     if large && (hash || kept > 0) {
         created.push(base.creation(NEW, frames, kept, hash)?);
+    }
+    if large && hash {
+        created.push(build(Technique::ScatteredHash, 0)?.creation(NEW, frames, kept, true)?);
     }
     Ok(Measured { technique, used, curves, cold, modules, created, worst })
 }

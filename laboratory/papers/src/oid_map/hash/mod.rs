@@ -45,6 +45,8 @@ pub struct LinearHash {
     overflow: u64,
     next_page: u32,
     next_serial: u64,
+    /// New OIDs are in no order.
+    scattered: bool,
     /// Overflow pages not in use; on disk a chain.
     free: Vec<u32>,
 }
@@ -63,6 +65,7 @@ impl LinearHash {
             overflow: 0,
             next_page: 1 + first.max(1),
             next_serial: 0,
+            scattered: false,
             free: Vec::new(),
         };
         this.bases[0] = 1;
@@ -85,12 +88,20 @@ impl LinearHash {
         (least..).find(prime).unwrap_or(least)
     }
 
+    /// The same table, whose new OIDs come in no order from here on, so that each meets any bucket
+    /// alike. Counted ones meet the buckets in the order in which these are split.
+    #[must_use]
+    pub fn scattered(self) -> Self {
+        Self { scattered: true, ..self }
+    }
+
     /// Buckets now.
     pub fn buckets(&self) -> u32 {
         (self.first << self.level) + self.split
     }
 
     /// Overflow pages in use.
+    #[cfg(test)]
     pub fn overflow_pages(&self) -> u64 {
         self.overflow
     }
@@ -98,6 +109,11 @@ impl LinearHash {
     /// Records the mapping of an OID that some server gave out (§3.1.1, replication). Cost: one
     /// page, the rest of its chain, and the splits that the control asks for.
     pub fn insert(&mut self, oid: Oid, handle: Handle) -> Result<()> {
+        self.next_serial = self.next_serial.max(oid.number() + 1);
+        self.add(oid, handle)
+    }
+
+    fn add(&mut self, oid: Oid, handle: Handle) -> Result<()> {
         if self.find(oid)?.is_some() {
             bail!("{oid:?} is mapped already; give it another OID");
         }
@@ -108,7 +124,6 @@ impl LinearHash {
         }
         self.place(oid, handle)?;
         self.entries += 1;
-        self.next_serial = self.next_serial.max(oid.number() + 1);
         if let Control::Load(most) = self.control {
             let most = if is(Mutation::HashLoad) { 1.0 } else { most };
             while self.entries as f64 > f64::from(self.buckets()) * CAPACITY as f64 * most {
@@ -233,8 +248,12 @@ impl LinearHash {
 impl Mapping for LinearHash {
     /// By a serial number; the hash function leaves no choice of the place (§4.1.1).
     fn create(&mut self, _place: Place, handle: Handle) -> Result<Oid> {
-        let oid = Oid::serial(self.next_serial);
-        self.insert(oid, handle)?;
+        let next = self.next_serial;
+        self.next_serial += 1;
+        // An odd factor gives each number below 2^39 another one; all lie above those counted.
+        let mixed = next.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (1 << 39) + (1 << 40);
+        let oid = Oid::serial(if self.scattered { mixed } else { next });
+        self.add(oid, handle)?;
         Ok(oid)
     }
 

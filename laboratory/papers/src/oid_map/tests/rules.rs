@@ -12,6 +12,8 @@ use crate::oid_map::direct::{Direct, Placement, SLOTS};
 use crate::oid_map::hash::{CAPACITY, Control, LinearHash};
 use crate::oid_map::mapping::{Mapping, Place};
 use crate::oid_map::oid::{Handle, Oid};
+use crate::oid_map::pages::Faults;
+use crate::oid_map::physical::Objects;
 
 fn disk() -> Arc<dyn Disk> {
     Arc::new(MemoryDisk::new())
@@ -187,4 +189,48 @@ fn the_pages_that_took_new_mappings_stay_in_the_buffer() {
     map.lookup(last).unwrap();
     let since = map.pages().faults().since(&before);
     assert_eq!(since.to_string(), "50 handle pages read");
+}
+
+#[test]
+fn the_inner_nodes_above_the_last_leaf_stay_in_the_buffer() {
+    let (mut tree, mut oids) = tree(Split::Tuned, 50_000);
+    tree.flush().unwrap();
+    tree.pages().set_buffer(20).unwrap();
+    let kept = 1 + tree.height() as usize;
+    tree.pages().set_kept(kept);
+    let mut sum = Faults::default();
+    for n in 0..400 {
+        // Others push out all that does not stay.
+        for other in (0..40).map(|k| oids[k * 1000]) {
+            tree.lookup(other).unwrap();
+        }
+        let before = tree.pages().faults();
+        oids.push(create(&mut tree, oids.last().copied(), 50_000 + n));
+        if n >= 150 {
+            sum = sum.and(&tree.pages().faults().since(&before));
+        }
+    }
+    let new = format!("{} leaves new in the file", sum.new_pages());
+    assert!(sum.new_pages() >= 2 && sum.to_string() == new, "{sum}");
+}
+
+#[test]
+fn an_object_that_moves_by_its_physical_oid_leaves_a_forward() {
+    for physical in [true, false] {
+        let mut objects = Objects::build(disk(), 400, 10).unwrap();
+        let places: Vec<_> = (0..400).map(|n| Handle::of(n * 7 % 400)).collect();
+        let moved: Vec<_> =
+            places.iter().map(|at| objects.relocate(*at, physical).unwrap()).collect();
+        assert_eq!(objects.used(), if physical { 40 } else { 21 });
+        for (n, at) in moved.iter().enumerate() {
+            assert_eq!(objects.read(*at).unwrap(), n * 7 % 400);
+            if physical {
+                assert_eq!(objects.read(places[n]).unwrap(), n * 7 % 400, "by its forward");
+            }
+        }
+        objects.pages().set_buffer(10).unwrap();
+        let before = objects.pages().faults();
+        objects.read(places[0]).unwrap();
+        assert_eq!(objects.pages().faults().since(&before).all(), if physical { 2 } else { 1 });
+    }
 }
