@@ -11,6 +11,7 @@ use crate::kit::plot::{Named, from_zero};
 use anyhow::Result;
 use holdall_instrument::draw::{axis, table};
 use holdall_instrument::experiment::{Outcome, Settings};
+use holdall_instrument::picture::Panel;
 use std::sync::Arc;
 
 /// Transactions of each thread, and of the one alone.
@@ -19,6 +20,23 @@ const EACH: u64 = 6000;
 /// Transactions per second on the wall.
 fn rates(run: &Run) -> Vec<(f64, f64)> {
     run.rates(transactions, transactions, |s| s.cpu)
+}
+
+/// Of the table.
+const COLUMNS: [&str; 7] = [
+    "algorithm",
+    "threads, four ÷ one at first",
+    "at the end",
+    "streams on one arm, four ÷ one",
+    "collisions per object, threads",
+    "µs of a sync of the log",
+    "syncs per transaction",
+];
+
+fn panel(id: &'static str, title: &'static str, runs: &[Arc<Run>]) -> Panel {
+    let caption = "Higher is better. Measured time, on files of this machine.";
+    let about = Named { id, title, caption };
+    from_zero(about, axis("transactions"), "transactions per second", series(runs, rates))
 }
 
 /// The experiment.
@@ -62,20 +80,6 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         fours.push(Arc::new(four));
         ones.push(Arc::new(one));
     }
-    let columns = [
-        "algorithm",
-        "threads, four ÷ one at first",
-        "at the end",
-        "streams on one arm, four ÷ one",
-        "collisions per object, threads",
-        "µs of a sync of the log",
-        "syncs per transaction",
-    ];
-    let panel = |id, title, runs: &[Arc<Run>]| {
-        let caption = "Higher is better. Measured time, on files of this machine.";
-        let about = Named { id, title, caption };
-        from_zero(about, axis("transactions"), "transactions per second", series(runs, rates))
-    };
     let ends = speedups.iter().zip(PAPER_KINDS).map(|(s, k)| format!("{} {:.2} ×", k.name(), s[1]));
     let ends = ends.collect::<Vec<_>>().join(", ");
     let inside = speedups.iter().filter(|s| (1.25..=1.5).contains(&s[1])).count();
@@ -91,7 +95,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let many = each(&fours, |r| format!("{:.4}", collision_rate(r)));
     Ok(Outcome {
         panels: vec![panel("four", "Four threads", &fours), panel("one", "One thread", &ones)],
-        tables: vec![table("threads", "Real threads and streams", &columns, rows)],
+        tables: vec![table("threads", "Real threads and streams", &COLUMNS, rows)],
         claims: vec![
             claims::measures("M9 at first", &[], speedups[hy][0]).because(&why),
             claims::says("M9 at the end", &[], ends, inside >= 4).because(&why),
