@@ -278,7 +278,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
          in {} turns of all stores, before each of which what is dirty is written out. Then {FEW} \
          reads of each in as many turns, before each of which the kernel forgets pages, inodes and \
          names; the stores stay open. Discards and reads are the device's own count while a store \
-         has its turn, whoever else reads; KiB fetched are the thread's.",
+         has its turn, whichever other thread reads; KiB fetched are the thread's.",
         settings.repetitions
     ));
     if !outcome.claims.iter().any(|c| c.id.starts_with("I9 Olympic")) {

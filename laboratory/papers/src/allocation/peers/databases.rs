@@ -1,7 +1,7 @@
 //! The databases among the peers: SQLite in this process, PostgreSQL as a server, Holdall. Owns
 //! their connections. Threads: none.
 
-use super::{Look, Peer};
+use super::peer::{Look, Peer};
 use crate::kit::postgres::Server;
 use anyhow::{Context, Result};
 use holdall::{Durability, Options, Store, WriteTx};

@@ -1,9 +1,12 @@
 //! The stores that the paper compares, one trait for all: blocks by PMFLF, the hash table, one
-//! file per object, SQLite, PostgreSQL as a server, and Holdall. Owns their files in a directory given. Threads: none.
+//! file per object, SQLite, PostgreSQL as a server, and Holdall. Owns their files in a directory
+//! given. Threads: none.
 
 mod databases;
+mod peer;
 
 use self::databases::{Database, Engine};
+pub use self::peer::{Look, Peer};
 use super::block::{Block, Params};
 use super::htod::{Htod, Shape};
 use super::pmflf::{Pmflf, Usage};
@@ -16,41 +19,6 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What a look through a whole store hands out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
-    /// Every key.
-    Keys,
-    /// Every value.
-    Values,
-    /// Every key with its value.
-    Both,
-}
-
-/// Objects under keys. Errors are those of the store.
-pub trait Peer {
-    /// Stores an object, new or instead of another.
-    fn put(&mut self, key: &str, value: &[u8]) -> Result<()>;
-    /// Removes an object.
-    fn remove(&mut self, key: &str) -> Result<()>;
-    /// Reads an object into `out`.
-    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()>;
-    /// Looks through everything; gives the bytes handed out.
-    fn look(&mut self, look: Look) -> Result<u64>;
-    /// Ends a transaction; if `durable` was asked for, what it did survives a power cut.
-    fn commit(&mut self) -> Result<()>;
-    /// Says that a commit will follow each change, so that each may end its own transaction.
-    fn commit_each(&mut self) {}
-    /// Lets reads see what was committed without waiting for it.
-    fn settle(&mut self) -> Result<()> {
-        Ok(())
-    }
-    /// What its file of blocks holds, if it has one.
-    fn usage(&self) -> Option<Usage> {
-        None
-    }
-}
 
 /// Which stores there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
