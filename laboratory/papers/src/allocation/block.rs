@@ -111,7 +111,8 @@ impl Params {
 
     /// Grains of a block for `len` bytes of content.
     pub fn grains_for(&self, len: usize) -> Result<u32> {
-        let grains = (len + self.method.within()).div_ceil(self.grain as usize);
+        // Also content of no bytes has a block, by whose place it is known.
+        let grains = (len + self.method.within()).div_ceil(self.grain as usize).max(1);
         match u32::try_from(grains) {
             Ok(grains) if grains <= i32::MAX as u32 => Ok(grains),
             _ => Err(Error::Misuse("a block has at most 2^31 - 1 grains")),

@@ -2,9 +2,10 @@
 //! (Iyengar §2.1 to §2.4.3).
 //!
 //! Owns the walks over headers and lists. After a shutdown the free blocks come from the area
-//! that it wrote. After a crash TS walks over all headers, in an area many with one read; PL and PFL follow their lists; all
-//! walk on from the tail pointer on disk, over blocks whose code bytes repeat their tags. Freed
-//! blocks count as blocks there: were the tail put before one, blocks behind it would be lost.
+//! that it wrote. After a crash TS walks over all headers, in an area many with one read; PL and
+//! PFL follow their lists; all walk on from the tail pointer on disk, over blocks whose code bytes
+//! repeat their tags. Freed blocks count as blocks there: were the tail put before one, blocks
+//! behind it would be lost.
 //! Threads: none.
 
 use super::block::{Block, FileHeader, Header, Method, Params, SECTOR};
