@@ -59,7 +59,6 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             format!("{:.2}", speedup[1]),
             format!("{arm:.2}"),
             format!("{:.4}", collision_rate(&four)),
-            format!("{us:.0}"),
             format!("{shared:.3}"),
         ]);
         // HY is the last.
@@ -79,7 +78,6 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         "at the end",
         "streams on one arm, four ÷ one",
         "collisions per object, threads",
-        "µs of a sync of the log",
         "syncs per transaction",
     ];
     let panel = |id, title, runs: &[Arc<Run>]| {
