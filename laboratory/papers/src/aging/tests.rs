@@ -112,7 +112,7 @@ fn too_long_a_run_is_cut_off() {
 fn objects_loaded_into_gaps_lie_in_pieces() {
     let sizes = Sizes::Constant(256 << 10);
     for kind in [Kind::Holdall, Kind::Files(FileSystem::Ext4)] {
-        let apart = Case { in_gaps: true, sizes, occupancy: 0.4, volume: 24 << 20, ..case(kind) };
+        let apart = Case { in_gaps: true, sizes, occupancy: 0.2, volume: 64 << 20, ..case(kind) };
         let (gaps, clean) = (run(&apart), run(&Case { in_gaps: false, ..apart }));
         let [a, b] = [&gaps, &clean].map(|run| match &run.points[..] {
             [first, ..] => first.fragments,

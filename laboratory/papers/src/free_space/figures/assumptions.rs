@@ -115,7 +115,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     })
 }
 
-const NOTES: [&str; 5] = [
+const NOTES: [&str; 4] = [
     "Pid cache of AO(n): by the paper's words it has the n most recently added pages, so the \
      oldest leaves, and their free space. HY's: figure 3 shows buckets. With exact free bytes HY \
      packs denser and passes FF and NF(WH) in Mixed Create; with buckets AO(8) is more than a \
@@ -131,6 +131,4 @@ const NOTES: [&str; 5] = [
     "BF has exact free bytes, but the inventory's floors for pages it has not met since the file \
      was opened. Slots of deleted objects stay reserved as their bytes do. A transaction never \
      meets another's object, as the workload draws only committed ones.",
-    "The disk's cost: the order of the algorithms in Create-Delete is in the last table under four \
-     assumptions.",
 ];

@@ -82,9 +82,7 @@ pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
     outcome.notes.push(
         "With today's processor the disk decides and FSIP searches hardly show; the second panel \
          charges the paper's: 0.65 ms per object, 10.7 µs per FSIP entry, both derived from its \
-         own figures (two hours for a fill; 12 hours and 4·10⁹ entries for FF). Pages \
-         left open behind the end of the file are written out of order, which costs seeks: \
-         BF's most, then NF(WH)'s."
+         own figures (two hours for a fill; 12 hours and 4·10⁹ entries for FF)."
             .to_owned(),
     );
     Ok(outcome)

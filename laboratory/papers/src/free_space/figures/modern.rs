@@ -77,14 +77,13 @@ fn all_settings(quick: bool) -> Vec<Setting> {
     algorithms.chain(varied.into_iter().map(settled)).collect()
 }
 
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 6] = [
     "setting",
     "utilization",
     "µs per operation",
     "of them processor",
     "paper's machine, ms",
     "create reads per object",
-    "memory bytes",
 ];
 
 /// The experiment.
@@ -108,7 +107,6 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             format!("{:.2}", per(&|s| s.cpu * 1e6)),
             format!("{:.2}", per(&|s| time(s, &params.disk, Cpu::Paper) * 1e3)),
             format!("{:.4}", fetches(&run)),
-            run.last().memory.to_string(),
         ]);
         scatter.push(draw::series(setting.label(), vec![(full * 100.0, us)]));
     }

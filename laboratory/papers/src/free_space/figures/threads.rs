@@ -23,13 +23,12 @@ fn rates(run: &Run) -> Vec<(f64, f64)> {
 }
 
 /// Of the table.
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 6] = [
     "algorithm",
     "threads, four ÷ one at first",
     "at the end",
     "streams on one arm, four ÷ one",
     "collisions per object, threads",
-    "µs of a sync of the log",
     "syncs per transaction",
 ];
 
@@ -77,7 +76,6 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             format!("{:.2}", speedup[1]),
             format!("{arm:.2}"),
             format!("{:.4}", collision_rate(&four)),
-            format!("{us:.0}"),
             format!("{shared:.3}"),
         ]);
         // HY is the last.

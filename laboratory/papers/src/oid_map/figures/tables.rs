@@ -32,14 +32,11 @@ pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
             let pages = all[technique as usize].used;
             let megabytes = (pages as usize * PAGE) as f64 / 1e6;
             let name = technique.name();
-            let each = megabytes * 1e6 / objects as f64;
             let mut why = format!(
-                "{pages} pages of {PAGE} bytes, {} bytes and 1/{} page for an object; the paper's \
-                 figure would be {} bytes and 1/{} page.",
-                number(each),
-                number(objects as f64 / pages as f64),
+                "{pages} pages of {PAGE} bytes, {} bytes for an object; the paper's figure would be \
+                 {} bytes.",
+                number(megabytes * 1e6 / objects as f64),
                 number(paper * 1e6 / objects as f64),
-                number(objects as f64 * PAGE as f64 / (paper * 1e6)),
             );
             if technique == Technique::Hash {
                 why += &contradicted(objects, paper);
