@@ -277,6 +277,8 @@ mod tests {
         let ts = Params::default();
         let of = |p: &Params, len| p.grains_for(len).unwrap();
         assert_eq!((of(&ts, 0), of(&ts, 504), of(&ts, 505)), (1, 1, 2));
+        let area = Params { method: Method::Area, ..ts };
+        assert_eq!((of(&area, 0), of(&area, 512), of(&area, 513)), (1, 1, 2));
         let pl = Params { method: Method::Pl, ..ts };
         assert_eq!((of(&pl, 496), of(&pl, 497)), (1, 2));
         assert_eq!(ts.waste_grains(), 3);
