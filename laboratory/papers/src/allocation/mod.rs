@@ -16,6 +16,7 @@ pub mod odg;
 mod peers;
 mod pmflf;
 mod recovery;
+mod usage;
 mod workload;
 
 use holdall_instrument::paper::Paper;

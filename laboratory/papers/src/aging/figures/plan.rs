@@ -183,7 +183,7 @@ pub(super) fn against(
     Some(claim.because(format!("{}; against {}", counted(own), counted(other))))
 }
 
-/// An outcome with the notes that all figures have, what the paper's text tells of this one, and
+/// An outcome with the notes that all figures have, what the paper's text has on this one, and
 /// each run's remarks.
 pub(super) fn outcome(
     groups: &[Group],

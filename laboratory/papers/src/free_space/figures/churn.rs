@@ -167,7 +167,7 @@ pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let about = Named {
         id: "delete-reads",
         title: "Delete reads",
-        caption: "Lower is better. Victims are drawn evenly: what of the file is not in the pool \
+        caption: "Lower is better. Victims are drawn evenly: the part of the file outside the pool \
                   is read.",
     };
     let panels = panel(about, "delete reads per object deleted", &runs, MISSES, paper);
