@@ -16,10 +16,10 @@ use super::case::{Case, Point, Run};
 use super::gaps::lay;
 use super::markers::{Content, Mark, Places, check, marks_of};
 use super::places::{extents, files_below, of_files, of_image, runs};
-use super::system::postgres::Server;
 use super::system::{System, is_full};
 use super::volume::Volume;
 use crate::kit::calls;
+use crate::kit::postgres::Server;
 use holdall_instrument::draw::number;
 
 /// Bytes read for one figure of throughput.

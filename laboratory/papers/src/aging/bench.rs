@@ -9,8 +9,9 @@ use tempfile::TempDir;
 use super::aged::Aged;
 use super::case::{Case, Run};
 use super::markers::Content;
-use super::system::postgres::Server;
+use super::system::postgres::{SETTINGS, forget};
 use super::volume::{FileSystem, Volume};
+use crate::kit::postgres::Server;
 use holdall_instrument::experiment::Settings;
 
 /// What the runs of an experiment share.
@@ -49,7 +50,7 @@ impl<'a> Bench<'a> {
 
     fn fresh(&self, case: &Case, run: &mut Run) -> Result<()> {
         // Started when it is first asked for.
-        let start = || Server::start(self.scratch.path()).map_err(|e| format!("{e:#}"));
+        let start = || Server::start(self.scratch.path(), &SETTINGS).map_err(|e| format!("{e:#}"));
         let server = case.kind.is_postgres().then(|| self.server.get_or_init(start).as_ref());
         let server = match server.transpose() {
             Ok(server) => server,
@@ -62,7 +63,7 @@ impl<'a> Bench<'a> {
         let aged = Aged::new(&self.content, self.settings.seed, case, &volume, server)
             .and_then(|store| store.age(run));
         // Before the volume goes, also after an error.
-        let forgotten = server.map_or(Ok(()), Server::forget);
+        let forgotten = server.map_or(Ok(()), forget);
         aged.and(forgotten)
     }
 

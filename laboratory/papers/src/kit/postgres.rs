@@ -17,12 +17,16 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// How long it may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What the system allows for the path of a socket, less its name.
+const SOCKET_PATH: usize = 85;
 
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     dir: PathBuf,
+    /// User and group that it runs as, if it is not ours.
+    user: Option<(u32, u32)>,
 }
 
 /// Where the distribution puts the newest version's programs.
@@ -49,21 +53,19 @@ fn user() -> Result<Option<(u32, u32)>> {
 }
 
 impl Server {
-    /// Makes a cluster in `scratch` and starts its server.
+    /// Makes a cluster in `scratch` and starts its server with `settings`, each `NAME=VALUE`.
     ///
     /// # Errors
     /// It is not installed, or does not start.
-    pub fn start(scratch: &Path) -> Result<Self> {
-        let bin = programs().context("PostgreSQL is not installed")?;
+    pub fn start(scratch: &Path, settings: &[&str]) -> Result<Self> {
+        let bin =
+            programs().context("PostgreSQL is not installed (/usr/lib/postgresql is empty)")?;
         let user = user()?;
         // The other user must be able to walk to its directory.
         fs::set_permissions(scratch, fs::Permissions::from_mode(0o711))?;
         let dir = scratch.join("pg");
-        fs::create_dir(&dir)?;
-        if let Some((uid, gid)) = user {
-            chown(&dir, Some(uid), Some(gid))?;
-        }
-        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))?;
+        give(&dir, user)?;
+        ensure!(dir.as_os_str().len() <= SOCKET_PATH, "the path {} is too long", dir.display());
         let command = |name: &str| {
             let mut command = Command::new("setpriv");
             if let Some((uid, gid)) = user {
@@ -81,23 +83,49 @@ impl Server {
         let log = fs::File::create(dir.join("server.log"))?;
         let mut server = command("postgres");
         server.arg("-k").arg(&dir).args(["-c", "listen_addresses="]);
+        for setting in settings {
+            server.args(["-c", setting]);
+        }
         let child = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?;
-        let server = Self { child, dir };
+        let server = Self { child, dir, user };
         let started = Instant::now();
-        while let Err(error) = server.connect() {
-            ensure!(started.elapsed() < PATIENCE, "PostgreSQL does not start: {error}");
+        while let Err(error) = server.connect("postgres") {
+            if started.elapsed() > PATIENCE {
+                let log = fs::read_to_string(server.dir.join("server.log")).unwrap_or_default();
+                let last = log.lines().last().unwrap_or_default().to_owned();
+                return Err(error.context(format!("PostgreSQL does not start: {last}")));
+            }
             sleep(Duration::from_millis(20));
         }
         Ok(server)
     }
 
-    /// Connects to it.
+    /// Connects to a database; `postgres` is always there.
     ///
     /// # Errors
-    /// It does not answer.
-    pub fn connect(&self) -> Result<Client> {
-        Ok(Config::new().host_path(&self.dir).user("postgres").connect(NoTls)?)
+    /// The server does not answer, or has no such database.
+    pub fn connect(&self, database: &str) -> Result<Client> {
+        let mut config = Config::new();
+        config.host_path(&self.dir).user("postgres").dbname(database);
+        Ok(config.connect(NoTls)?)
     }
+
+    /// Makes `dir` a directory of the server's user.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn give(&self, dir: &Path) -> Result<()> {
+        give(dir, self.user)
+    }
+}
+
+/// Makes `dir`, owned by `user`.
+fn give(dir: &Path, user: Option<(u32, u32)>) -> Result<()> {
+    fs::create_dir_all(dir)?;
+    if let Some((uid, gid)) = user {
+        chown(dir, Some(uid), Some(gid))?;
+    }
+    Ok(fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?)
 }
 
 impl Drop for Server {

@@ -11,11 +11,11 @@ mod sqlite;
 
 use std::path::Path;
 
+use crate::kit::postgres::Server;
 use ::postgres::error::SqlState;
 use anyhow::{Context, Result};
 
 pub use self::face::{Ask, System};
-use self::postgres::Server;
 use super::volume::FileSystem;
 
 /// Which system.

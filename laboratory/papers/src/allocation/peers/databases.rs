@@ -85,8 +85,8 @@ pub(super) struct Database {
 impl Database {
     /// Values are kept as they are: others do not compress them either.
     pub(super) fn open(dir: &Path, durable: bool) -> Result<Self> {
-        let server = Server::start(dir)?;
-        let mut client = server.connect()?;
+        let server = Server::start(dir, &[])?;
+        let mut client = server.connect("postgres")?;
         let wait = if durable { "on" } else { "off" };
         client.batch_execute(&format!(
             "SET synchronous_commit = {wait};

@@ -5,19 +5,20 @@
 //! after VACUUM: the adapter runs it whenever half as many bytes died as the volume has free,
 //! if the server's own would wait a minute.
 
-mod server;
-
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Transaction};
 
-use self::server::NAME;
-pub use self::server::Server;
 use super::face::{Ask, System, found};
+use crate::kit::postgres::Server;
 use holdall_instrument::draw::number;
 
+/// The name of the tablespace, and of large objects' database.
+const NAME: &str = "aging";
+/// The cache is as small as the others'; VACUUM runs when the adapter says.
+pub const SETTINGS: [&str; 2] = ["shared_buffers=16MB", "autovacuum=off"];
 /// Bytes that may be dead if more than twice as many are free.
 const MOST_DEAD: u64 = 64 << 20;
 
@@ -43,7 +44,7 @@ impl Opened {
         let database = if large { NAME } else { "postgres" };
         if !home.exists() {
             server.give(&home)?;
-            server.forget()?;
+            forget(server)?;
             let mut client = server.connect("postgres")?;
             let place = home.display();
             client.batch_execute(&format!("CREATE TABLESPACE {NAME} LOCATION '{place}'"))?;
@@ -102,6 +103,17 @@ impl Opened {
         change(&mut tx)?;
         Ok(tx.commit()?)
     }
+}
+
+/// Drops tables, database and tablespace of a volume, before it is unmounted.
+pub fn forget(server: &Server) -> Result<()> {
+    let mut client = server.connect("postgres")?;
+    client.batch_execute("DROP TABLE IF EXISTS objects")?;
+    client.batch_execute(&format!("DROP DATABASE IF EXISTS {NAME} WITH (FORCE)"))?;
+    client.batch_execute(&format!("DROP TABLESPACE IF EXISTS {NAME}"))?;
+    // Files that the checkpointer has open would keep the volume mounted.
+    client.batch_execute("CHECKPOINT")?;
+    Ok(client.close()?)
 }
 
 fn unlink(tx: &mut Transaction<'_>, lo: u32) -> Result<()> {
