@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::picture::{Panel, Table};
 use anyhow::Result;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -93,6 +94,24 @@ impl Settings<'_> {
     /// It cannot be measured.
     pub fn today(&self) -> Result<Priced> {
         self.price.get(self.parts)
+    }
+
+    /// What was kept as a part under `name`, or what `make` gives, which is then kept.
+    ///
+    /// # Errors
+    /// Those of `make`; it cannot be kept.
+    pub fn part<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        if let Some(kept) = self.parts.load(name).and_then(|text| serde_json::from_str(&text).ok())
+        {
+            return Ok(kept);
+        }
+        let made = make()?;
+        self.parts.save(name, &serde_json::to_string(&made)?)?;
+        Ok(made)
     }
 
     /// An empty directory beside the output, on its file system; removed when dropped.

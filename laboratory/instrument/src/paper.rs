@@ -3,6 +3,7 @@
 //! Owns: what a paper is. Which papers there are, the program says.
 
 use crate::experiment::Experiment;
+use serde::Deserialize;
 
 /// A paper that is repeated.
 #[derive(Debug)]
@@ -25,13 +26,22 @@ pub struct Paper {
     pub experiments: fn() -> Vec<Box<dyn Experiment>>,
 }
 
+/// What several papers say together.
+#[derive(Debug, Deserialize)]
+pub struct Sentence {
+    /// The sentence.
+    pub text: String,
+    /// The numbers of the claims it rests on.
+    pub claims: Vec<String>,
+}
+
 /// The papers of a program.
 #[derive(Debug)]
 pub struct Library {
     /// In the report's order.
     pub papers: &'static [&'static Paper],
-    /// What they say together: each sentence with the numbers of the claims it rests on.
-    pub together: &'static [(&'static str, &'static [&'static str])],
+    /// What they say together.
+    pub together: fn() -> Vec<Sentence>,
     /// What is to be seen in a plot, by the names of its experiment and its panel; for plots
     /// without a caption of their own.
     pub caption: fn(&str, &str) -> Option<String>,

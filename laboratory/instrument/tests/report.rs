@@ -13,7 +13,7 @@ use holdall_instrument::paper::{Library, Paper};
 
 static LIBRARY: Library = Library {
     papers: &[&GRAY, &LOMET],
-    together: &[],
+    together: Vec::new,
     caption: |experiment, panel| {
         (experiment == "gray-1").then(|| format!("What to see in {panel}."))
     },

@@ -3,7 +3,8 @@
 //! Owns: [`LIBRARY`]. A new paper is a module with a static of its own and one row here.
 
 use holdall_instrument::names::{Captions, caption};
-use holdall_instrument::paper::Library;
+use holdall_instrument::paper::{Library, Sentence};
+use serde::Deserialize;
 use std::sync::LazyLock;
 
 use crate::{aging, allocation, free_space, large, oid_map};
@@ -17,7 +18,7 @@ pub static LIBRARY: Library = Library {
         &oid_map::PAPER,
         &aging::PAPER,
     ],
-    together: &TOGETHER,
+    together,
     caption: |experiment, panel| caption(CAPTIONS.as_ref().ok()?, experiment, panel),
 };
 
@@ -25,62 +26,15 @@ pub static LIBRARY: Library = Library {
 static CAPTIONS: LazyLock<Result<Captions, toml::de::Error>> =
     LazyLock::new(|| toml::from_str(include_str!("../captions.toml")));
 
-/// Sentences, each with the numbers of the claims it rests on.
-const TOGETHER: [(&str, &[&str]); 10] = [
-    (
-        "A large object is read fastest from few long segments, since seeks are what a read pays \
-         for; the engine takes segments of any length from buddy spaces.",
-        &["B8", "B13", "B18"],
-    ),
-    (
-        "Bytes are inserted and deleted through a tree of byte counts, at a cost that hardly \
-         depends on the object's size, while copying what lies behind them takes seconds for \
-         10 MB; the engine's large objects are such trees.",
-        &["B14", "B21", "B22"],
-    ),
-    (
-        "Segments that edits make short are joined with their neighbours: small thresholds cost \
-         nothing and keep pages full; the engine joins below eight pages.",
-        &["B12", "B20"],
-    ),
-    (
-        "A new small object needs no search for its page: a few pages known to have room keep a \
-         file nearly full and take next to no memory; the engine places records that way.",
-        &["M2", "M4", "M8"],
-    ),
-    (
-        "A file to which objects are only appended grows on while they come and go; the engine \
-         fills holes before its file grows.",
-        &["M1", "M4"],
-    ),
-    (
-        "Free space is kept in memory, where an allocation costs one access at most, and can be \
-         found again from the disk after a crash; the engine derives buddy trees from bitmaps that \
-         its log protects.",
-        &["I1", "I2", "I3"],
-    ),
-    (
-        "Space for many objects allocated at once lies together and is written as one stream; the \
-         engine allocates for a whole transaction when it commits.",
-        &["I7", "I8"],
-    ),
-    (
-        "A logical id points straight into a table of places: the smallest of all mappings, and one \
-         page at most to look at; the engine's handle table is one.",
-        &["E1", "E2", "E4", "E9"],
-    ),
-    (
-        "A number in each slot that is never given out twice tells an id whose object is gone from \
-         one that lives; every OID of the engine carries it.",
-        &["E10"],
-    ),
-    (
-        "Stores age by the way they give out freed space: pages given out one by one leave an object \
-         in half as many pieces as pages, runs leave it in few, and a large one in fewer yet where \
-         its size is known before; the engine gives out runs and takes the size as a hint.",
-        &["S2", "S3", "S5"],
-    ),
-];
+/// The sentences of the file; none if it cannot be read, which a test notices.
+fn together() -> Vec<Sentence> {
+    #[derive(Deserialize)]
+    struct File {
+        sentence: Vec<Sentence>,
+    }
+    let file: Result<File, _> = toml::from_str(include_str!("../together.toml"));
+    file.map_or_else(|_| Vec::new(), |file| file.sentence)
+}
 
 #[cfg(test)]
 mod tests {
@@ -120,10 +74,11 @@ mod tests {
 
     #[test]
     fn every_sentence_rests_on_claims_of_papers() {
-        for (sentence, numbers) in TOGETHER {
-            assert!(!numbers.is_empty(), "{sentence}");
-            for number in numbers {
-                assert!(LIBRARY.claiming(number).is_some(), "{number}");
+        assert!(!together().is_empty());
+        for Sentence { text, claims } in together() {
+            assert!(!claims.is_empty(), "{text}");
+            for number in claims {
+                assert!(LIBRARY.claiming(&number).is_some(), "{number}");
                 assert!(number[1..].parse::<u32>().is_ok(), "{number}");
             }
         }

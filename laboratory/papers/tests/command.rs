@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not count as tests")]
 
+use holdall_instrument::names::{Captions, matched};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -129,13 +130,22 @@ fn quick_all() {
     resumes(dir.path(), &all);
 }
 
-/// Every plot has a caption and only points with values; no text shows a number that is none, or
+/// Every plot has a caption, every caption a plot, and points have values; no text shows a number that is none, or
 /// a value as the language prints it for its writers.
 fn reads_well(dir: &Path) {
+    let captions: Captions = toml::from_str(include_str!("../captions.toml")).unwrap();
     for id in listed() {
         let text = fs::read_to_string(dir.join(&id).join("outcome.json")).unwrap();
         let record: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for panel in record["outcome"]["panels"].as_array().unwrap() {
+        let panels = record["outcome"]["panels"].as_array().unwrap();
+        for name in captions.get(&id).into_iter().flat_map(|of_it| of_it.keys()) {
+            let is = |panel: &serde_json::Value| {
+                let drawn = panel["id"].as_str().unwrap();
+                drawn == name || matched(name, drawn).is_some()
+            };
+            assert!(panels.iter().any(is), "{id}: no plot for the caption '{name}'");
+        }
+        for panel in panels {
             let caption = panel["caption"].as_str().unwrap();
             assert!(!caption.is_empty(), "{id}, {}: a plot without a caption", panel["id"]);
             let points = panel["series"].as_array().unwrap().iter();
@@ -143,7 +153,7 @@ fn reads_well(dir: &Path) {
             let bad = bad.filter(|p| p[0].is_null() || p[1].is_null()).count();
             assert_eq!(bad, 0, "{id}, {}: points without a value", panel["id"]);
         }
-        let dumped = ["NaN", "inf ", "Some(", "None,", "Ok(", " { ", ": [", "\\\""];
+        let dumped = ["NaN", "inf ", "Some(", "None,", "Ok(", " { ", ": [", "\\\"", ".toml"];
         for part in ["claims", "notes", "tables"] {
             let texts = strings(&record["outcome"][part]);
             for text in texts {

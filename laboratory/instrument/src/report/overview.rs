@@ -10,20 +10,20 @@ use crate::picture::escape;
 use super::Record;
 use super::claims::{self, Count};
 use super::figure::claim_anchor;
-use crate::paper::Library;
+use crate::paper::{Library, Sentence};
 
 /// The section, with the sentences of whose claims some were judged; empty without any.
 pub(super) fn section(library: &Library, records: &[Record]) -> String {
     let mut out = String::new();
-    for (sentence, numbers) in library.together {
+    for Sentence { text, claims } in (library.together)() {
         let rests: Vec<_> =
-            numbers.iter().filter_map(|number| rows(library, records, number)).collect();
+            claims.iter().filter_map(|number| rows(library, records, number)).collect();
         if !rests.is_empty() {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 out,
                 "<li>{} <span class=\"soft small\">({})</span></li>",
-                escape(sentence),
+                escape(&text),
                 rests.join("; ")
             );
         }

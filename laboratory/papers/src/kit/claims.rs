@@ -122,27 +122,13 @@ pub fn measures(name: &str, words: &[&dyn Display], ours: f64) -> Claim {
 mod tests {
     use holdall_instrument::experiment::Verdict;
     use holdall_instrument::names::matched;
-    use std::path::Path;
 
     use super::*;
-
-    /// All sources of the lab as one text.
-    fn sources(dir: &Path, out: &mut String) {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                sources(&path, out);
-            } else {
-                out.push_str(&std::fs::read_to_string(path).unwrap());
-            }
-        }
-    }
 
     #[test]
     fn every_row_is_whole_and_named_by_an_experiment() {
         let rows = ROWS.as_ref().unwrap();
-        let mut text = String::new();
-        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut text);
+        let text = crate::kit::sources();
         let named = |name: &str| text.contains(&format!("\"{name}\""));
         for id in rows.keys() {
             let general = rows.keys().find(|name| named(name) && matched(name, id).is_some());

@@ -1,33 +1,27 @@
-//! Panels that say what they show, with an axis upwards that begins at 0. Owns nothing.
+//! Panels with an axis upwards that begins at 0, and heads of tables. Owns nothing.
 
 use holdall_instrument::draw::{axis_in, lines};
 use holdall_instrument::picture::{Axis, Panel, Series};
 
-/// What a panel is called and what there is to see in it.
-#[derive(Debug, Clone, Copy)]
-pub struct Named<'a> {
-    /// Of its files.
-    pub id: &'a str,
-    /// Above it.
-    pub title: &'a str,
-    /// Below it.
-    pub caption: &'a str,
+/// A panel of lines, called `id` in its files and `title` above it, whose axis upwards, called
+/// `y`, begins at 0.
+#[must_use]
+pub fn from_zero([id, title]: [&str; 2], x: Axis, y: &str, series: Vec<Series>) -> Panel {
+    lines(id, title, x, zero_axis(y, &series), series)
 }
 
-/// A panel of lines whose axis upwards, called `y`, begins at 0.
+/// An axis upwards from 0 to a little more than the largest value drawn.
 #[must_use]
-pub fn from_zero(named: Named<'_>, x: Axis, y: &str, series: Vec<Series>) -> Panel {
+pub fn zero_axis(label: &str, series: &[Series]) -> Axis {
     let points = series.iter().flat_map(|s| &s.points);
     let most = points.map(|p| p.1).filter(|y| y.is_finite()).fold(0.0, f64::max);
-    let most = if most > 0.0 { most * 1.04 } else { 1.0 };
-    captioned(named, x, axis_in(y, 0.0, most), series)
+    axis_in(label, 0.0, if most > 0.0 { most * 1.04 } else { 1.0 })
 }
 
-/// A panel of lines with both axes as given.
+/// The heads of a table's columns, written in one line with bars between.
 #[must_use]
-pub fn captioned(named: Named<'_>, x: Axis, y: Axis, series: Vec<Series>) -> Panel {
-    let caption = named.caption.to_owned();
-    Panel { caption, ..lines(named.id, named.title, x, y, series) }
+pub fn heads(line: &str) -> Vec<&str> {
+    line.split('|').map(str::trim).collect()
 }
 
 #[cfg(test)]
@@ -37,8 +31,7 @@ mod tests {
     #[test]
     fn the_axis_begins_at_zero_though_no_point_does() {
         let series = vec![holdall_instrument::draw::series("a", vec![(1.0, 95.0), (2.0, 100.0)])];
-        let named = Named { id: "i", title: "t", caption: "c" };
-        let panel = from_zero(named, holdall_instrument::draw::axis("x"), "y", series);
-        assert_eq!((panel.y.range, panel.caption.as_str()), (Some((0.0, 104.0)), "c"));
+        let panel = from_zero(["i", "t"], holdall_instrument::draw::axis("x"), "y", series);
+        assert_eq!(panel.y.range, Some((0.0, 104.0)));
     }
 }

@@ -29,12 +29,6 @@ impl PoolStats {
     pub fn read_for(&self, class: impl Into<usize>) -> u64 {
         self.reads.get(class.into()).copied().unwrap_or_default()
     }
-
-    /// Pages read for any class.
-    #[must_use]
-    pub fn all_reads(&self) -> u64 {
-        self.reads.iter().sum()
-    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -75,21 +75,16 @@ pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
     shares.push(paper_points("paper: SQL Server ÷ NTFS", vec![(256.0, 2.0), (1024.0, 1.0)]));
     let panel = |id: &str, title: &str, y: &str, all: Vec<Series>| -> Panel {
         let x = axis_of("object size in KB, powers of two", Scale::Log2);
-        let caption = "Right after the bulk load. Of this figure the paper's text has numbers at \
-                       256 KB, 512 KB and 1 MB.";
-        let panel = lines(id, title, x, log_axis(&format!("{y}, powers of ten")), all);
-        Panel { caption: caption.to_owned(), ..panel }
+        lines(id, title, x, log_axis(&format!("{y}, powers of ten")), all)
     };
     let panels = vec![
         panel("read", "A clean store: read throughput", "MB per second", lines_of(|p| p.read)),
         panel("read-share", "A clean store: reads against files", "× of files on ext4", shares),
         panel("write", "A clean store: write throughput", "MB per second", written),
     ];
-    let paper = "Of this figure the paper's text gives the points shown and no more. Its files were \
-                 found by a database and read through a network share; here they are opened by name.";
     let mut claims = crossing_notes(&clean);
     claims.extend(paper_claims(&clean));
-    let mut outcome = outcome(&groups, panels, claims, paper);
+    let mut outcome = outcome(&groups, panels, claims, "sears-1");
     outcome.notes.extend(opens(&files));
     Ok(outcome)
 }

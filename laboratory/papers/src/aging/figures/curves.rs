@@ -20,9 +20,6 @@ use holdall_instrument::experiment::{Claim, Outcome, Settings};
 const LEVEL: f64 = 1.2;
 /// A rise in fragments that counts as one.
 const RISE: f64 = 0.05;
-const PROSE: &str = "The paper's text has no numbers of this figure, only prose.";
-const FRAGMENT_CAPTION: &str = "Paper, in prose: files level off, a database's fragments grow \
-                                almost linearly, most of all those of 10 MB.";
 
 fn constant(size: usize, settings: &Settings<'_>) -> Set {
     let label = if size < MB { format!("{} KB", size / KB) } else { format!("{} MB", size / MB) };
@@ -51,11 +48,9 @@ fn late_share(run: &Run) -> Option<f64> {
 /// Figure 2.
 pub(super) fn reads(settings: &Settings<'_>) -> Result<Outcome> {
     let groups = run(settings, &[256 * KB, 512 * KB, MB].map(|size| constant(size, settings)))?;
-    let caption = "Paper, in prose: fragments slow reads down, a database's more than files'; \
-                   over time files are ahead above 256 KB.";
-    let panels = rate_panels(&groups, "Reads", |p| p.read, caption);
+    let panels = rate_panels(&groups, "Reads", |p| p.read);
     let claims = groups.iter().filter_map(read_claim).collect();
-    Ok(outcome(&groups, panels, claims, PROSE))
+    Ok(outcome(&groups, panels, claims, "sears prose"))
 }
 
 fn read_claim(group: &Group) -> Option<Claim> {
@@ -75,11 +70,9 @@ fn read_claim(group: &Group) -> Option<Claim> {
 /// Figure 4.
 pub(super) fn writes(settings: &Settings<'_>) -> Result<Outcome> {
     let groups = run(settings, &[MB, 10 * MB].map(|size| constant(size, settings)))?;
-    let caption = "A point is the mean since the point before, the first the bulk load. Paper, in \
-                   prose: a database's writes are far slower from then on, files' a little.";
-    let panels = rate_panels(&groups, "Safe writes", |p| p.write, caption);
+    let panels = rate_panels(&groups, "Safe writes", |p| p.write);
     let claims = groups.iter().filter_map(write_claim).collect();
-    Ok(outcome(&groups, panels, claims, PROSE))
+    Ok(outcome(&groups, panels, claims, "sears prose"))
 }
 
 fn write_claim(group: &Group) -> Option<Claim> {
@@ -93,8 +86,8 @@ fn write_claim(group: &Group) -> Option<Claim> {
 /// Figure 3.
 pub(super) fn fragments_large(settings: &Settings<'_>) -> Result<Outcome> {
     let groups = run(settings, &[constant(10 * MB, settings)])?;
-    let panels = fragment_panels(&groups, FRAGMENT_CAPTION);
-    Ok(outcome(&groups, panels, fragment_claims(&groups[0]), PROSE))
+    let panels = fragment_panels(&groups);
+    Ok(outcome(&groups, panels, fragment_claims(&groups[0]), "sears prose"))
 }
 
 /// Figure 5.
@@ -103,10 +96,9 @@ pub(super) fn fragments_small(settings: &Settings<'_>) -> Result<Outcome> {
     let mut claims: Vec<Claim> = groups.iter().flat_map(fragment_claims).collect();
     let ends = groups[0].each(Run::fragments);
     claims.push(claims::says("S2 256 KB, where it ends", &[], ends, true));
-    let mut panels = fragment_panels(&groups, FRAGMENT_CAPTION);
+    let mut panels = fragment_panels(&groups);
     panels[0].series.push(paper_points("paper: both converge at 4", vec![(10.0, 4.0)]));
-    let paper = "Of this figure the paper's text gives one number: where both systems end.";
-    Ok(outcome(&groups, panels, claims, paper))
+    Ok(outcome(&groups, panels, claims, "sears-5"))
 }
 
 /// The claims of S2 for one size.
@@ -157,15 +149,9 @@ pub(super) fn gaps(settings: &Settings<'_>) -> Result<Outcome> {
     };
     let label = "objects of 1 MB, loaded into gaps of 16 KB";
     let groups = run(settings, &[(label.to_owned(), KINDS.map(case).to_vec())])?;
-    let caption = "Paper, in prose: on a volume that was fragmented on purpose files have fewer \
-                   fragments as it ages.";
     let claims = groups[0].ran().filter_map(gap_claim).collect();
-    let panels = fragment_panels(&groups, caption);
-    let paper = "The paper's text has no numbers of this run, and does not say how its volume was \
-                 fragmented. Here objects of 16 KB fill the volume and every second is deleted; \
-                 objects are loaded into the gaps, to 20 % of the volume, which leaves room for \
-                 logs, and the other small ones are deleted.";
-    Ok(outcome(&groups, panels, claims, paper))
+    let panels = fragment_panels(&groups);
+    Ok(outcome(&groups, panels, claims, "sears-gaps"))
 }
 
 /// The paper has only files; databases are shown.

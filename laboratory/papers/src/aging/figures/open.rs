@@ -2,14 +2,14 @@
 //! open (§7).
 
 use anyhow::Result;
-use holdall_instrument::picture::{Panel, Scale, Series};
+use holdall_instrument::picture::{Scale, Series};
 
 use super::plan::{
-    FILES, Group, KB, MB, Set, against, base, fragment_panels, from_zero, highest, hinted, least,
-    outcome, run,
+    FILES, Group, KB, MB, Set, against, base, fragment_panels, highest, hinted, least, outcome, run,
 };
 use crate::aging::case::{Case, KNOWN, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
+use crate::kit::plot::zero_axis;
 use holdall_instrument::draw::{axis_of, lines, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
@@ -59,18 +59,14 @@ pub(super) fn requests(settings: &Settings<'_>) -> Result<Outcome> {
     let x = axis_of("a write request in KB, powers of two", Scale::Log2);
     let title = "Objects of 1 MB, 85 % full, at the last age";
     let curves: Vec<Series> = names.map(curve).filter(|s| !s.points.is_empty()).collect();
-    let y = from_zero("fragments per object", &curves);
-    let caption = "Paper, in prose: requests of another size make another number of fragments; it \
-                   wrote 64 KB at a time.";
-    let panel = lines("requests", title, x, y, curves);
-    let panels = vec![Panel { caption: caption.to_owned(), ..panel }];
-    let paper = "The paper's text says that request size matters, without numbers.";
+    let y = zero_axis("fragments per object", &curves);
+    let panels = vec![lines("requests", title, x, y, curves)];
     let middle = sized().find(|(size, _)| **size == 64 * KB);
     let mut claims: Vec<Claim> = middle.map_or(Vec::new(), |(_, group)| hint_claims(group));
     if let (Some(first), Some(last)) = (groups.first(), groups.last()) {
         claims.extend(request_claims(first, last));
     }
-    Ok(outcome(&groups, panels, claims, paper))
+    Ok(outcome(&groups, panels, claims, "sears-requests"))
 }
 
 /// The smallest requests against the largest.
@@ -114,10 +110,8 @@ pub(super) fn interleaved(settings: &Settings<'_>) -> Result<Outcome> {
     let groups = run(settings, &sets)?;
     let mut claims: Vec<Claim> = groups[0].ran().filter_map(|run| near(run, &groups[1])).collect();
     claims.extend(["", KNOWN].iter().filter_map(|known| lowest(&groups[0], known)));
-    let panels =
-        fragment_panels(&groups, "The paper asks how much worse this is than safe writes.");
-    let paper = "The paper leaves this question open, so there is nothing of it to compare with.";
-    Ok(outcome(&groups, panels, claims, paper))
+    let panels = fragment_panels(&groups);
+    Ok(outcome(&groups, panels, claims, "sears-interleaved"))
 }
 
 /// A system's interleaved appends against its safe writes, of as many objects on as large a

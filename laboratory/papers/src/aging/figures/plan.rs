@@ -6,14 +6,14 @@
 use std::fmt::Display;
 
 use anyhow::Result;
-use holdall_instrument::picture::{Axis, Panel, Scale, Series};
+use holdall_instrument::picture::{Panel, Scale};
 
 use crate::aging::bench::Bench;
 use crate::aging::case::{Case, Point, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
 use crate::aging::volume::FileSystem;
-use crate::kit::claims;
-use holdall_instrument::draw::{axis, axis_in, axis_of, lines, number, series};
+use crate::kit::{claims, notes, plot::zero_axis};
+use holdall_instrument::draw::{axis, axis_of, lines, number, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 pub(super) const KB: usize = 1 << 10;
@@ -112,7 +112,7 @@ impl Group {
     }
 
     /// One figure of all its points by storage age, a line for each system.
-    fn panel(&self, what: &str, unit: &str, value: fn(&Point) -> f64, caption: &str) -> Panel {
+    fn panel(&self, what: &str, unit: &str, value: fn(&Point) -> f64) -> Panel {
         let points = |run: &Run| run.points.iter().map(|p| (p.age, value(p))).collect();
         let all: Vec<_> = self.ran().map(|r| series(r.system.clone(), points(r))).collect();
         let title = format!("{what}: {}", self.label);
@@ -120,31 +120,19 @@ impl Group {
         let id = words.collect::<Vec<_>>().join("-").to_lowercase();
         let x = axis("storage age, safe writes per object");
         let log = unit == FRAGMENTS;
-        let y = if log { axis_of(unit, Scale::Log2) } else { from_zero(unit, &all) };
-        Panel { caption: caption.to_owned(), ..lines(&id, &title, x, y, all) }
+        let y = if log { axis_of(unit, Scale::Log2) } else { zero_axis(unit, &all) };
+        lines(&id, &title, x, y, all)
     }
 }
 
-/// An axis from zero, for what the lines show.
-pub(super) fn from_zero(label: &str, all: &[Series]) -> Axis {
-    let values = all.iter().flat_map(|s| &s.points).map(|p| p.1);
-    axis_in(label, 0.0, values.fold(0.0, f64::max).max(1.0) * 1.05)
-}
-
 /// Fragments by age, a panel for each group.
-pub(super) fn fragment_panels(groups: &[Group], caption: &str) -> Vec<Panel> {
-    let panel = |g: &Group| g.panel("Fragments", FRAGMENTS, |p| p.fragments, caption);
-    groups.iter().map(panel).collect()
+pub(super) fn fragment_panels(groups: &[Group]) -> Vec<Panel> {
+    groups.iter().map(|g| g.panel("Fragments", FRAGMENTS, |p| p.fragments)).collect()
 }
 
 /// Throughput by age, a panel for each group.
-pub(super) fn rate_panels(
-    groups: &[Group],
-    what: &str,
-    value: fn(&Point) -> f64,
-    caption: &str,
-) -> Vec<Panel> {
-    groups.iter().map(|g| g.panel(what, "MB per second", value, caption)).collect()
+pub(super) fn rate_panels(groups: &[Group], what: &str, value: fn(&Point) -> f64) -> Vec<Panel> {
+    groups.iter().map(|g| g.panel(what, "MB per second", value)).collect()
 }
 
 /// The run of which `value` is highest, and that value.
@@ -183,30 +171,14 @@ pub(super) fn against(
     Some(claim.because(format!("{}; against {}", counted(own), counted(other))))
 }
 
-/// An outcome with the notes that all figures have, what the paper's text has on this one, and
-/// each run's remarks.
+/// An outcome with the notes called `of_it`, those that all figures have, and each run's remarks.
 pub(super) fn outcome(
     groups: &[Group],
     panels: Vec<Panel>,
     claims: Vec<Claim>,
-    paper: &str,
+    of_it: &str,
 ) -> Outcome {
-    let mut notes: Vec<String> = [
-        paper,
-        "Every run has a fresh volume: an ext4 image (or XFS, Btrfs) behind a loop device without \
-         cache of its own. PostgreSQL's log and catalogue lie outside of it, on the same disk; the \
-         paper's database had a drive for them. All keep their defaults, but redb and PostgreSQL \
-         have caches of 16 MB, and PostgreSQL is vacuumed by the adapter.",
-        "A fragment ends where an object's next marker lies in another region of the disk, or more \
-         than 4 KB back, or 16 KB and more ahead. Reads come from the disk: the store is closed, its \
-         pages are dropped from the page cache, and it is opened again; the server of PostgreSQL \
-         runs on with its cache.",
-        "Assumed: the paper does not say how full the volumes of figures 1 to 6 were; here half. \
-         redb holds two fifths of the others' bytes: a value with its header takes a power of two \
-         of pages, so that objects of these sizes take twice their bytes.",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut notes = [notes::of(of_it, &[]), notes::of("sears", &[])].concat();
     for Group { label, runs } in groups {
         for run in runs {
             let line = |remark: &String| format!("{}, {label}: {remark}", run.system);

@@ -14,7 +14,6 @@ use crate::kit::claims;
 use holdall_instrument::draw::number;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
-const PROSE: &str = "The paper's text has no numbers of fragments for this figure, only prose.";
 /// Of figure 7; redb cannot be filled to 90 %, and a pool of 40 free objects would be none.
 pub(super) const KINDS: [Kind; 4] = [Kind::Holdall, FILES, Kind::Sqlite, Kind::Bytea];
 
@@ -35,9 +34,8 @@ pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
         Some(claim.because(format!("constant: {}; uniform: {}", counted(one), counted(other))))
     };
     let claims = groups[0].ran().filter_map(claim).collect();
-    let caption = "Paper, in prose: constant sizes show no fewer fragments than uniform ones.";
-    let panels = fragment_panels(&groups, caption);
-    Ok(outcome(&groups, panels, claims, PROSE))
+    let panels = fragment_panels(&groups);
+    Ok(outcome(&groups, panels, claims, "sears prose"))
 }
 
 /// Volume and occupancy; 90 % leave 40 and 400 free objects of 256 KB in a full run, as of 10 MB
@@ -63,12 +61,10 @@ fn pool_sets(settings: &Settings<'_>) -> Vec<Set> {
 /// Figure 7.
 pub(super) fn occupancy(settings: &Settings<'_>) -> Result<Outcome> {
     let groups = run(settings, &pool_sets(settings))?;
-    let caption = "Paper, in prose: a pool of 40 free objects degrades soon, one of 400 \
-                   hardly; beyond that the size of the volume matters little.";
-    let panels = fragment_panels(&groups, caption);
+    let panels = fragment_panels(&groups);
     let mut claims: Vec<Claim> = KINDS.iter().flat_map(|&k| pool_claims(&groups, k)).collect();
     claims.extend(KINDS.iter().filter_map(|&kind| scale_claim(&groups, kind)));
-    Ok(outcome(&groups, panels, claims, PROSE))
+    Ok(outcome(&groups, panels, claims, "sears prose"))
 }
 
 /// What a small pool costs, over what it costs with objects and volumes four times as large.

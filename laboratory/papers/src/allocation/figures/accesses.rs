@@ -1,9 +1,9 @@
 //! I1: accesses of each operation, counted. Owns no state.
 
-use super::{columns, parameters};
+use super::columns;
 use crate::allocation::block::{Method, Params};
 use crate::allocation::workload::{Pareto, Stream};
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use anyhow::Result;
 use holdall_instrument::draw::number;
 use holdall_instrument::experiment::{Outcome, Settings};
@@ -124,17 +124,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             ("links within a list written", |r| r.unlinks.to_string()),
         ],
     );
-    let notes = vec![
-        parameters(),
-        format!(
-            "{n} objects, then {replacements} replacements. An access is one read or one write. \
-             A block's tag and the first bytes of its object go to disk with one write. \
-             Operations that lead to a checkpoint (every 100 tail allocations or list changes) \
-             are in the last pair of columns only. PL reads the link behind a tag before it writes \
-             tag, link and object at once; a tag alone takes one access (tests). An area of headers has \
-             the tag away from the object: two writes. PFL takes a block \
-             from within a list by a write to the block before it."
-        ),
-    ];
+    let notes =
+        [notes::of("iyengar", &[]), notes::of("iyengar-accesses", &[&n, &replacements])].concat();
     Ok(Outcome { tables: vec![table], claims, notes, ..Outcome::default() })
 }

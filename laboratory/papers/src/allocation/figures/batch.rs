@@ -1,12 +1,12 @@
 //! Figures 19 to 21: optimized batch allocation (Iyengar §3.4). Owns the runs, which the three
 //! figures share.
 
-use super::{columns, curves, described, parameters, ranks};
+use super::{columns, curves, ranks};
 use crate::allocation::block::{Block, Params};
 use crate::allocation::oba::Batch;
 use crate::allocation::pmflf::{Pmflf, Usage};
 use crate::allocation::workload::Pareto;
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use anyhow::{Context, Result, ensure};
 use holdall_instrument::cache::{Cache, Results, cached};
 use holdall_instrument::draw::{axis_in, lines, number, paper_points, series};
@@ -223,18 +223,8 @@ fn outcome(settings: &Settings<'_>, runs: &Runs, panel: Panel, claims: Vec<Claim
             ("total, four times as long", |r| format!("{:.4}", r.long().total())),
         ],
     );
-    let notes = vec![
-        parameters(),
-        format!(
-            "{} objects and as many replacements, α = 1, C = 2^10 grains. {BATCH} objects wait \
-             for their blocks together. A replacement gives an object back at once, with an \
-             access. The curves go on for four times the paper's number of replacements. Time by \
-             the accesses counted: 10 ms for each that does not begin where the last one ended, \
-             10 MB/s. The paper does not say what follows a request that no free block fits: \
-             here it is the tail, as in §2.4.1.",
-            if settings.quick { "4,000" } else { "40,000" }
-        ),
-    ];
+    let objects = if settings.quick { "4,000" } else { "40,000" };
+    let notes = [notes::of("iyengar", &[]), notes::of("iyengar-19", &[&objects, &BATCH])].concat();
     Outcome { panels: vec![panel], tables: vec![table], claims, notes }
 }
 
@@ -264,25 +254,16 @@ pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
         let share = run.throughput() / most.throughput();
         claims.push(claims::measures("I7 near, {0} KB, whole", &[&bytes], share));
     }
-    let panel = |id: &str, title: &str, value: fn(&Run) -> f64, caption: &str| {
+    let panel = |id: &str, title: &str, value: fn(&Run) -> f64| {
         let curve = runs.iter().enumerate().map(|(i, r)| (i as f64, value(r))).collect();
         let most = runs.iter().map(value).fold(0.0, f64::max);
         let (x, y) = (ranks("T, grains", THRESHOLDS), axis_in("per second", 0.0, most * 1.05));
-        described(lines(id, title, x, y, vec![series("batch allocation", curve)]), caption)
+        lines(id, title, x, y, vec![series("batch allocation", curve)])
     };
-    let whole = panel(
-        "throughput",
-        "Replacements, by the accesses counted",
-        Run::throughput,
-        "Each pays an access of 10 ms to give a block back, whatever T is: no point can pass 100.",
-    );
+    let whole = panel("throughput", "Replacements, by the accesses counted", Run::throughput);
     let mut outcome = outcome(settings, &runs, whole, claims);
-    outcome.panels.push(panel(
-        "allocations",
-        "Allocations alone, by the accesses counted",
-        Run::allocations,
-        "The same without the accesses that give blocks back: what T is for.",
-    ));
+    let alone = panel("allocations", "Allocations alone, by accesses counted", Run::allocations);
+    outcome.panels.push(alone);
     Ok(outcome)
 }
 
@@ -292,8 +273,7 @@ fn by_number(what: &str, runs: &Runs, value: fn(&Usage) -> f64) -> Panel {
         let points = run.curve.iter().map(|(done, usage)| (*done as f64, value(usage))).collect();
         series(format!("T = {}", run.threshold), points)
     };
-    let caption = "The paper's 40,000 replacements are the first quarter; T in grains.";
-    curves("batch", what, what, caption, runs.iter().map(line).collect())
+    curves("batch", what, what, runs.iter().map(line).collect())
 }
 
 /// Figure 20.

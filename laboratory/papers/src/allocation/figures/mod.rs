@@ -22,12 +22,8 @@ const FIGURES: &[Figure] = &[
     Figure::new("iyengar-crashes", "What a crash leaves, by TS, PL and PFL", survival::run),
     Figure::new("iyengar-9", "Web objects: a hash table, files and databases", web::run)
         .needs(Needs::ALONE),
-    Figure::new(
-        "iyengar-throughput",
-        "Replacements, reads and space beside files",
-        throughput::run,
-    )
-    .needs(Needs::ALONE),
+    Figure::new("iyengar-throughput", "Replacements, reads and space", throughput::run)
+        .needs(Needs::ALONE),
     Figure::new("iyengar-12", "Web objects: space as they are written again", space::run),
     Figure::new("iyengar-13", "Sizes of the DEC proxy log", sizes::run),
     Figure::new("iyengar-14", "External fragmentation, by α and C", shape::external),
@@ -47,13 +43,6 @@ pub fn experiments() -> Vec<Box<dyn Experiment>> {
     Figure::list(FIGURES)
 }
 
-/// What all runs have in common, for the notes.
-fn parameters() -> String {
-    "Grain 512 bytes, maxQL 75, acceptable waste 2000 bytes (the paper's table 4); headers lie in \
-     the blocks. Sizes from the truncated Pareto distribution with k = 512 bytes."
-        .to_owned()
-}
-
 /// The head of a column, and what it says of a row.
 type Column<T> = (&'static str, fn(&T) -> String);
 
@@ -70,25 +59,15 @@ fn ranks<S: ToString>(label: &str, names: impl IntoIterator<Item = S>) -> Axis {
     Axis { ticks: ticks.collect(), ..axis_of(label, Scale::Ordinal) }
 }
 
-/// A panel with what to see in it.
-fn described(panel: Panel, caption: &str) -> Panel {
-    Panel { caption: caption.to_owned(), ..panel }
-}
-
 /// A panel of fragmentation, whose axis begins at 1: none.
-fn fragmentation(
-    [id, title, what]: [&str; 3],
-    x: Axis,
-    caption: &str,
-    series: Vec<Series>,
-) -> Panel {
+fn fragmentation([id, title, what]: [&str; 3], x: Axis, series: Vec<Series>) -> Panel {
     let values = series.iter().flat_map(|s| &s.points).map(|p| p.1);
     let most = values.filter(|v| v.is_finite()).fold(1.05, f64::max);
     let y = axis_in(&format!("{what} (from 1, none)"), 1.0, most + (most - 1.0) * 0.05);
-    described(lines(id, title, x, y, series), caption)
+    lines(id, title, x, y, series)
 }
 
 /// Fragmentation by the number of replacements.
-fn curves(id: &str, title: &str, what: &str, caption: &str, series: Vec<Series>) -> Panel {
-    fragmentation([id, title, what], axis("replacements"), caption, series)
+fn curves(id: &str, title: &str, what: &str, series: Vec<Series>) -> Panel {
+    fragmentation([id, title, what], axis("replacements"), series)
 }

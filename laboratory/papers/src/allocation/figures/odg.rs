@@ -10,7 +10,7 @@ use crate::allocation::odg::site::LIFETIME;
 use crate::allocation::odg::tables::{Tables, files};
 use crate::allocation::peers::disk_used;
 use crate::allocation::pmflf::Usage;
-use crate::kit::claims;
+use crate::kit::{claims, notes, plot::heads};
 use anyhow::{Result, ensure};
 use holdall_instrument::draw::table;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -130,17 +130,9 @@ fn size_claims(share: f64, [nodes, edges, one, two]: &[Files; 4]) -> Vec<Claim> 
 /// Figures 22 to 25.
 fn pictures(files: &[Files; 4]) -> Vec<Panel> {
     let names = ["nodes", "edges", "cache-1", "cache-2"];
-    let seen = [
-        "With the edges of objects that at most 50 depend on; the nodes' sizes are drawn evenly.",
-        "The paper has most below 132 bytes and all below 150; a grain has 512.",
-        "Fragments and pages as they were received; drawn with α = 1 around table 5's mean.",
-        "What the events assembled from them.",
-    ];
-    let all = files.iter().zip(names).zip(seen).enumerate();
-    all.map(|(i, ((file, name), caption))| {
-        histogram(name, &format!("Figure {}: {name}", 22 + i), &file.sizes, caption)
-    })
-    .collect()
+    let all = files.iter().zip(names).zip(22..);
+    all.map(|((file, name), at)| histogram(name, &format!("Figure {at}: {name}"), &file.sizes))
+        .collect()
 }
 
 /// The experiment.
@@ -162,16 +154,10 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         row("cache 1", ["1.8 GB", "276 K", "1.5 GB", "1.6 GB"], &one.usage, one.bytes),
         row("cache 2", ["1.3 GB", "79 K", "708 MB", "729 MB"], &two.usage, two.bytes),
     ];
-    let head = [
-        "file",
-        "size",
-        "objects",
-        "requested",
-        "allocated",
-        "free blocks",
-        "free",
-        "internal fragmentation",
-    ];
+    let head = heads(
+        "file | size | objects | requested | allocated | free blocks | free | internal \
+         fragmentation",
+    );
     let title = format!("Tables 5 and 6: {share} of the site (the whole site's figures)");
     let spread = |step: &str| board.spread(GRAPH, step).map_or_else(String::new, |s| s.to_string());
     let steps = STEPS.map(|(step, paper)| vec![step.to_owned(), spread(step), paper.to_owned()]);
@@ -185,27 +171,21 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         claims.push(claims::says(id, &[], spread(STEPS[step].0), true));
     }
     let found = pages as f64 / events as f64;
-    let notes = vec![
-        format!(
-            "{} pages, {} fragments, {} of them with {} edges each in a file of their own; \
-             {events} events of one to three changed fragments, which find {found:.1} pages each.",
-            sample.pages, sample.fragments, sample.hubs, sample.hub_edges
-        ),
-        format!(
-            "The caches are real: {} events of changed fragments assembled {} pages, of which {} \
-             had expired {LIFETIME} seconds after the last. A page shows one fragment, a fragment \
-             of fragments another. Table 5 has 708 GB and 729 GB for cache 2, in a file of 1.3 \
-             GB: taken as MB.",
-            events / 5,
-            held.built,
-            held.expired
-        ),
-        "Files lie in the page cache when they are opened again. A crash is the end of the \
-         process: a copy of the files is opened that was taken while the graph was open, after an \
-         edge that no checkpoint followed. Sizes of nodes, edges and sources are fed in, so that \
-         what follows from them alone is a note."
-            .to_owned(),
-    ];
+    let notes = notes::of(
+        "iyengar-odg",
+        &[
+            &sample.pages,
+            &sample.fragments,
+            &sample.hubs,
+            &sample.hub_edges,
+            &events,
+            &format!("{found:.1}"),
+            &(events / 5),
+            &held.built,
+            &held.expired,
+            &LIFETIME,
+        ],
+    );
     let panels = pictures(&held.files);
     Ok(Outcome { panels, tables, claims, notes })
 }

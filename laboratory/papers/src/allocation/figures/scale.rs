@@ -1,11 +1,11 @@
 //! Figures 17 and 18: fragmentation by the number of objects (Iyengar §3.3.2). Owns the runs,
 //! which the two figures share.
 
-use super::{columns, curves, parameters};
+use super::{columns, curves};
 use crate::allocation::block::Params;
 use crate::allocation::pmflf::Usage;
 use crate::allocation::workload::{Pareto, Stream};
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use anyhow::{Context, Result};
 use holdall_instrument::cache::{Cache, Results, cached};
 use holdall_instrument::draw::{number, paper_points, series};
@@ -81,8 +81,7 @@ fn outcome(runs: &Runs, what: &str, value: fn(&Usage) -> f64, claims: Vec<Claim>
         };
         let of_mode = runs.iter().filter(|run| run.mode == *mode);
         let (id, title) = (format!("scale-{}", number + 1), format!("Combined {mode}"));
-        let caption = "One line for each number of objects in equilibrium; lower is better.";
-        panels.push(curves(&id, &title, what, caption, of_mode.map(line).collect()));
+        panels.push(curves(&id, &title, what, of_mode.map(line).collect()));
     }
     let table = columns(
         "scale",
@@ -97,16 +96,7 @@ fn outcome(runs: &Runs, what: &str, value: fn(&Usage) -> f64, claims: Vec<Claim>
             ("total", |r| format!("{:.4}", r.end().total())),
         ],
     );
-    let notes = vec![
-        parameters(),
-        format!(
-            "α = 1, C = 2^10 grains. Free blocks are combined when no free block and no tail has \
-             room, before the file grows by a 64th; by footnote 3 also when they have a fifth of \
-             the file ({SERIOUS}) and a hundredth of it was freed since. The third panel has a \
-             tail without end, which serves every small request that finds no block of its size, \
-             so that nothing is ever combined."
-        ),
-    ];
+    let notes = [notes::of("iyengar", &[]), notes::of("iyengar-17", &[&SERIOUS])].concat();
     Outcome { panels, tables: vec![table], claims, notes }
 }
 

@@ -1,10 +1,10 @@
 //! Figures 14 to 16: fragmentation by the distribution of sizes (Iyengar §3.3.1). Owns the
 //! runs, which the three figures share.
 
-use super::{columns, fragmentation, parameters, ranks};
+use super::{columns, fragmentation, ranks};
 use crate::allocation::block::Params;
 use crate::allocation::workload::{Pareto, Stream};
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use anyhow::{Context, Result};
 use holdall_instrument::cache::{Cache, Results, cached};
 use holdall_instrument::draw::{paper_points, percent, series};
@@ -45,7 +45,8 @@ fn points(settings: &Settings<'_>) -> Result<Vec<Point>> {
         let mut all = Vec::new();
         for alpha in ALPHAS {
             for cutoff in CUTOFFS {
-                all.push(point(settings, alpha, cutoff)?);
+                let name = format!("{key} alpha={alpha} cutoff={cutoff}");
+                all.push(settings.part(&name, || point(settings, alpha, cutoff))?);
                 (settings.progress)(all.len() as u64, total);
             }
         }
@@ -56,16 +57,12 @@ fn points(settings: &Settings<'_>) -> Result<Vec<Point>> {
 fn point(settings: &Settings<'_>, alpha: f64, cutoff: u32) -> Result<Point> {
     let (n, replacements, seeds) =
         if settings.quick { (2000, 10_000, 1) } else { (100_000, 500_000, 3) };
-    let name = format!("iyengar shape n={n} alpha={alpha} cutoff={cutoff} seed={}", settings.seed);
-    if let Some(kept) = settings.parts.load(&name).and_then(|t| serde_json::from_str(&t).ok()) {
-        return Ok(kept);
-    }
     let sizes = Pareto::new(alpha, 1 << cutoff);
     let seeds = settings.seed..settings.seed + seeds;
     let runs = seeds.map(|seed| run_of(sizes, cutoff, n, replacements, seed));
     let runs = runs.collect::<Result<Vec<Point>>>()?;
     let mean = |of: fn(&Point) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-    let point = Point {
+    Ok(Point {
         alpha,
         cutoff,
         internal: mean(|p| p.internal),
@@ -76,9 +73,7 @@ fn point(settings: &Settings<'_>, alpha: f64, cutoff: u32) -> Result<Point> {
         free: mean(|p| p.free),
         tail: mean(|p| p.tail),
         coalesced: mean(|p| p.coalesced),
-    };
-    settings.parts.save(&name, &serde_json::to_string(&point)?)?;
-    Ok(point)
+    })
 }
 
 fn run_of(sizes: Pareto, cutoff: u32, n: u64, replacements: u64, seed: u64) -> Result<Point> {
@@ -123,22 +118,9 @@ fn outcome(
     };
     let x = ranks("cutoff C, grains", CUTOFFS.map(|c| format!("2^{c}")));
     let lines = ALPHAS.iter().map(line).chain(also).collect();
-    let caption = "100,000 objects in equilibrium, after 500,000 replacements; lower is better.";
-    let panel = fragmentation(["shape", what, what], x, caption, lines);
-    let notes = vec![
-        parameters(),
-        format!(
-            "{}; the mean of the values at the end. External \
-             fragmentation is M ÷ a: M is the highest address ever used and a what is allocated \
-             at the end, as the paper's product with the internal one asks for. Free blocks are \
-             combined when nothing else has room; only then the file grows, by a 64th at least.",
-            if settings.quick {
-                "2,000 objects and 10,000 replacements, one seed"
-            } else {
-                "100,000 objects and 500,000 replacements, three seeds"
-            }
-        ),
-    ];
+    let panel = fragmentation(["shape", what, what], x, lines);
+    let of = if settings.quick { "iyengar-14 quick" } else { "iyengar-14" };
+    let notes = ["iyengar", of, "iyengar shapes"].map(|of| notes::of(of, &[])).concat();
     let table = columns(
         "runs",
         "Fragmentation at the end",

@@ -1,8 +1,9 @@
 //! Figure 13, and how figures of sizes are drawn (Iyengar §3.2, §4.4). Owns no state.
 
+use super::ranks;
 use super::throughput::loads;
-use super::{described, ranks};
 use crate::allocation::workload::Pareto;
+use crate::kit::notes;
 use anyhow::Result;
 use holdall_instrument::draw::{axis, bars, series};
 use holdall_instrument::experiment::{Outcome, Settings};
@@ -11,7 +12,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
 /// How many objects there are of each size; two bars to a doubling.
-pub(super) fn histogram(id: &str, title: &str, sizes: &[usize], caption: &str) -> Panel {
+pub(super) fn histogram(id: &str, title: &str, sizes: &[usize]) -> Panel {
     let rank = |size: usize| ((size.max(1) as f64).log2() * 2.0).ceil() as usize;
     let ranked = || sizes.iter().map(|&size| rank(size));
     let first = ranked().min().unwrap_or_default();
@@ -23,7 +24,7 @@ pub(super) fn histogram(id: &str, title: &str, sizes: &[usize], caption: &str) -
     let x = ranks("bytes, at most", (0..counts.len()).map(|i| format!("{:.0}", most(i))));
     let points = counts.into_iter().enumerate().map(|(i, share)| (i as f64, share)).collect();
     let y = axis("share of the objects (%)");
-    described(bars(id, title, x, y, vec![series("objects", points)]), caption)
+    bars(id, title, x, y, vec![series("objects", points)])
 }
 
 /// Figure 13.
@@ -34,16 +35,10 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         let sizes: Vec<usize> = (0..100_000).map(|_| load.sizes.draw(&mut rng)).collect();
         let mean = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
         let Pareto { alpha, scale, cutoff } = load.sizes;
-        let caption = format!(
-            "100,000 draws with α = {alpha}, k = {scale:.0}, C = {cutoff:.0} bytes: their mean is \
-             {mean:.0} bytes."
-        );
-        outcome.panels.push(histogram(load.id, load.name, &sizes, &caption));
+        outcome.panels.push(histogram(load.id, load.name, &sizes));
+        let [k, c, mean] = [scale, cutoff, mean].map(|bytes| format!("{bytes:.0}"));
+        outcome.notes.extend(notes::of("iyengar-13 draws", &[&load.name, &alpha, &k, &c, &mean]));
     }
-    outcome.notes.push(
-        "Figure 13 has the proxy log itself, which is drawn here from the α and the mean that the \
-         paper prints beneath it; the Olympic Games' objects stand beside it for comparison."
-            .to_owned(),
-    );
+    outcome.notes.extend(notes::of("iyengar-13", &[]));
     Ok(outcome)
 }

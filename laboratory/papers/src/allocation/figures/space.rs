@@ -1,7 +1,7 @@
 //! Figure 12: space as web objects are written again (Iyengar §3.1). Owns no state.
 
+use super::ranks;
 use super::web::{Items, modes};
-use super::{described, ranks};
 use crate::allocation::peers::{Kind, disk_used};
 use crate::kit::claims;
 use anyhow::Result;
@@ -50,8 +50,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let tables = vec![table("space", "MB on disk after each write of all items", &head, rows)];
     let lined = curves.into_iter().map(|(name, curve)| series(name, curve)).collect();
     let (x, y) = (ranks("writes of all items", 1..=rounds), axis("MB on disk"));
-    let caption = "The paper has an empty database of 20 to 25 MB; ours has its log as well.";
-    let panels = vec![described(bars("fig-12", "Space", x, y, lined), caption)];
+    let panels = vec![bars("fig-12", "Space", x, y, lined)];
     let mut notes = vec![format!("{n} items as in iyengar-9. Nobody waits for the device.")];
     notes.extend(missing);
     Ok(Outcome { panels, tables, claims, notes })

@@ -1,13 +1,13 @@
 //! I2, I3, I12: what a crash leaves, shown once; the tests crash at every write of more work.
 //! Owns no state.
 
-use super::{columns, parameters};
+use super::columns;
 use crate::allocation::block::{Method, Params};
 use crate::allocation::htod::{Htod, Shape};
 use crate::allocation::pmflf::Pmflf;
 use crate::allocation::recovery::Recovery;
 use crate::allocation::workload::{Pareto, Stream};
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use anyhow::{Result, ensure};
 use holdall_instrument::claim::equal;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -156,16 +156,6 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             ("checkpoints", |c| c.checkpoints.to_string()),
         ],
     );
-    let notes = vec![
-        parameters(),
-        format!(
-            "{n} objects and ten times as many replacements, then the process ends without a \
-             shutdown. Tests break off allocation, batches, recovery, the table's operations and \
-             its doubling at every write, by the end of the process and by power cuts that lose \
-             and tear what was not synced. A doubling broken off left at most {left} blocks \
-             without use. An area has the headers of all grains before all blocks, so that many \
-             are read at once."
-        ),
-    ];
+    let notes = [notes::of("iyengar", &[]), notes::of("iyengar-crashes", &[&n, &left])].concat();
     Ok(Outcome { tables: vec![table], claims, notes, ..Outcome::default() })
 }

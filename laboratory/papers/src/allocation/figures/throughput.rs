@@ -1,11 +1,11 @@
 //! Tables 1 to 3: PMFLF beside one file per object (Iyengar §3.2), on a real file. Owns no state.
 
+use super::ranks;
 use super::timed::{Board, Device, forget_caches, write_out};
-use super::{described, ranks};
 use crate::allocation::peers::{Kind, Peer, disk_used};
 use crate::allocation::workload::Pareto;
 use crate::kit::calls;
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use anyhow::{Result, ensure};
 use holdall_instrument::draw::{axis_of, bars, number, paper_points, series, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -141,14 +141,10 @@ impl<'a> Running<'a> {
     }
 }
 
-/// A workload on all stores, kept as a part: it takes minutes.
+/// A workload on all stores.
 fn run_of(settings: &Settings<'_>, load: &Load) -> Result<Board> {
-    let [objects, replacements, reads] = scale(settings);
+    let [_, replacements, reads] = scale(settings);
     let (turns, seed) = (settings.repetitions as usize, settings.seed);
-    let part = format!("iyengar throughput {} {objects} turns={turns} seed={seed}", load.id);
-    if let Some(kept) = settings.parts.load(&part).and_then(|t| serde_json::from_str(&t).ok()) {
-        return Ok(kept);
-    }
     let mut bytes = vec![0; load.sizes.cutoff as usize + 1];
     SmallRng::seed_from_u64(seed).fill(&mut bytes[..]);
     let fill = |kind| Running::fill(settings, load, kind, &bytes);
@@ -180,7 +176,6 @@ fn run_of(settings: &Settings<'_>, load: &Load) -> Result<Board> {
             board.add(store.name, "requested", usage.requested as f64 / 1e6);
         }
     }
-    settings.parts.save(&part, &serde_json::to_string(&board)?)?;
     Ok(board)
 }
 
@@ -232,9 +227,12 @@ fn claims_of(load: &Load, board: &Board) -> Vec<Claim> {
 
 /// The experiment.
 pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
+    let [objects, replacements, reads] = scale(settings);
     let mut outcome = Outcome::default();
     for (at, load) in loads().iter().enumerate() {
-        let board = run_of(settings, load)?;
+        let (id, turns, seed) = (load.id, settings.repetitions, settings.seed);
+        let part = format!("iyengar throughput {id} {objects} turns={turns} seed={seed}");
+        let board = settings.part(&part, || run_of(settings, load))?;
         (settings.progress)(at as u64 + 1, 2);
         outcome.claims.extend(claims_of(load, &board));
         let mut rows = board.rows(&COLUMNS);
@@ -268,31 +266,12 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             axis_of("operations per second (powers of ten, not from 0)", Scale::Log10),
             [bar(REPLACED, load.replaced), bar(READ, load.read)].concat(),
         );
-        let caption = "The paper's disk of 2001 is three to four powers of ten below.";
-        outcome.panels.push(described(bars, caption));
+        outcome.panels.push(bars);
     }
-    let [objects, replacements, reads] = scale(settings);
-    outcome.notes.push(format!(
-        "{objects} objects, then {replacements} replacements of one drawn evenly (removed, then \
-         another made), then {reads} reads of whole objects, each compared with what was stored; \
-         in {} turns of all stores, before each of which what is dirty is written out. Then {FEW} \
-         reads of each in as many turns, before each of which the kernel forgets pages, inodes and \
-         names; the stores stay open. Discards and reads are the device's own count while a store \
-         has its turn, whichever other thread reads; KiB fetched are the thread's.",
-        settings.repetitions
-    ));
+    let words: [&dyn Display; 5] = [&objects, &replacements, &reads, &settings.repetitions, &FEW];
+    outcome.notes = notes::of("iyengar-throughput", &words);
     if !outcome.claims.iter().any(|c| c.id.starts_with("I9 Olympic")) {
-        let skipped = "Cold reads skipped: only root may have the kernel forget its caches.";
-        outcome.notes.push(skipped.to_owned());
+        outcome.notes.extend(notes::of("iyengar-throughput warm", &[]));
     }
-    outcome.notes.push(
-        "No store waits for the device: neither PMFLF nor files sync anything, SQLite runs with \
-         synchronous OFF, Holdall with deferred commits, which it syncs in the background; a \
-         commit for each replacement. The space of files counts their blocks and the directory, \
-         not their inodes. Olympic Games: α = 1, C = 2^10 grains, mean 3.6 KB. DEC proxy: \
-         α = 0.91 and a mean of 15.2 KB as printed; C = 32 MB and k = 891 bytes are assumed, as \
-         the paper names neither."
-            .to_owned(),
-    );
     Ok(outcome)
 }

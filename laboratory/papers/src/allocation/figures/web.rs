@@ -1,11 +1,11 @@
 //! Figures 9 to 11: the hash table beside files and databases, on web objects (Iyengar §3.1),
 //! timed. Owns no state.
 
+use super::ranks;
 use super::timed::{Board, Device, write_out};
-use super::{described, ranks};
 use crate::allocation::peers::{Kind, Look, Peer, disk_used};
 use crate::allocation::workload::Pareto;
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use anyhow::{Result, ensure};
 use holdall_instrument::draw::{axis_of, bars, number, series, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -75,18 +75,9 @@ impl Items {
     }
 }
 
-/// One store through all tests; kept as a part, as it takes minutes.
-fn one(
-    settings: &Settings<'_>,
-    items: &Items,
-    (kind, every, name): Mode,
-    turn: u32,
-) -> Result<Board> {
+/// One store through all tests.
+fn one(settings: &Settings<'_>, items: &Items, (kind, every, name): Mode) -> Result<Board> {
     let n = items.keys.len();
-    let part = format!("iyengar web {name} {n} turn={turn} seed={}", settings.seed);
-    if let Some(kept) = settings.parts.load(&part).and_then(|t| serde_json::from_str(&t).ok()) {
-        return Ok(kept);
-    }
     let mut all = Board::default();
     let scratch = settings.scratch()?;
     let mut peer = kind.open(scratch.path(), false)?;
@@ -122,7 +113,6 @@ fn one(
             Ok(())
         })?;
     }
-    settings.parts.save(&part, &serde_json::to_string(&all)?)?;
     Ok(all)
 }
 
@@ -202,29 +192,22 @@ fn claims(board: &Board, synced: &Board) -> Vec<Claim> {
 
 fn panels(board: &Board) -> Vec<Panel> {
     let here = board.stores();
-    let panel = |id: &str, title: &str, phases: &[&str], stores: &[&str], caption: &str| {
+    let panel = |id: &str, title: &str, phases: &[&str], stores: &[&str]| {
         let bar = |store: &&str| {
             let value = |(i, phase): (usize, &&str)| (i as f64, board.median(store, phase));
             series(*store, phases.iter().enumerate().map(value).collect())
         };
         let y = axis_of("items per second (powers of ten, not from 0)", Scale::Log10);
         let all = stores.iter().filter(|store| here.contains(store)).map(bar).collect();
-        described(bars(id, title, ranks("test", phases), y, all), caption)
+        bars(id, title, ranks("test", phases), y, all)
     };
     let all = ["HTOD", "files", "PostgreSQL, 5", "SQLite, 5", "Holdall, 5"];
     let commits: Vec<&str> =
         MODES.iter().map(|mode| mode.2).filter(|name| name.contains(',')).collect();
-    let text = "No store waits for the device; databases commit each fifth update.";
     vec![
-        panel("fig-9", "All tests", &PHASES, &all, text),
-        panel("fig-10", "The table beside files", &["Wp", "Wn", "R"], &all[..2], "As figure 9."),
-        panel(
-            "fig-11",
-            "Commits: each update (a), each fifth, once (m)",
-            &["Wp", "Wn"],
-            &commits,
-            "The paper's database was a server, as PostgreSQL is; SQLite runs in the process.",
-        ),
+        panel("fig-9", "All tests", &PHASES, &all),
+        panel("fig-10", "The table beside files", &["Wp", "Wn", "R"], &all[..2]),
+        panel("fig-11", "Commits: each update (a), each fifth, once (m)", &["Wp", "Wn"], &commits),
     ]
 }
 
@@ -236,7 +219,9 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let mut board = Board::default();
     for turn in 0..settings.repetitions {
         for &mode in &modes {
-            board.merge(one(settings, &items, mode, turn)?);
+            // Each takes minutes.
+            let part = format!("iyengar web {} {n} turn={turn} seed={}", mode.2, settings.seed);
+            board.merge(settings.part(&part, || one(settings, &items, mode))?);
         }
         (settings.progress)(u64::from(turn) + 1, u64::from(settings.repetitions) + 1);
     }
@@ -250,22 +235,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         table("items", title, &head, board.rows(&columns)),
         table("durable", &durable_title, &["store", "Wp", "Wn"], synced.rows(&["Wp", "Wn"])),
     ];
-    let mut notes = vec![
-        format!(
-            "{n} items of web objects: sizes from α = 1, C = 2^10 grains (mean 3.6 KB), names as \
-             of fragments. Wp writes to an empty store, Wn writes every item once more, R reads \
-             each by name; Ik, Iv and Ie look through keys, values and both. Table and files \
-             commit after each write. {} repetitions, stores in turns.",
-            settings.repetitions
-        ),
-        "In the first table nobody waits for the device: table and files sync nothing, SQLite 3 \
-         has a write-ahead log and synchronous OFF, Holdall deferred commits. In the second each \
-         commit does: the table syncs between the writes of a change and after it, a file is \
-         synced and then its directory, SQLite runs with synchronous FULL, Holdall commits at \
-         once. PostgreSQL, a server of the experiment's own, has synchronous_commit off, then on; \
-         for a commit of each update a statement is a transaction. Its space has its log."
-            .to_owned(),
-    ];
+    let mut notes = notes::of("iyengar-9", &[&n, &settings.repetitions]);
     notes.extend(missing);
     let claims = claims(&board, &synced);
     Ok(Outcome { panels: panels(&board), tables, claims, notes })

@@ -7,8 +7,7 @@ use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::page::SLOT;
 use crate::free_space::workload::{Churn, Run, Sizes, churn};
-use crate::kit::claims;
-use crate::kit::plot::{Named, captioned};
+use crate::kit::{claims, notes};
 use anyhow::Result;
 use holdall_instrument::draw::{self, axis, axis_in, percent, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -103,35 +102,17 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     }
     let paper = draw::paper_points("paper: measured", vec![(32.0, 25.0), (256.0, 16.0)]);
     let limits = vec![draw::series("1/H_k", law), draw::series("measured", found), paper];
-    let towards = Named {
-        id: "curves",
-        title: "Towards the limit",
-        caption: "As objects are replaced the file of AO(1) grows until pages become empty as fast \
-                  as new ones are added.",
-    };
-    let end = Named {
-        id: "limits",
-        title: "At the end",
-        caption: "The law of appendix A, our files, and the paper's two examples (§3.2).",
-    };
     let x = axis("rounds ÷ pages of a packed file");
     let y = || axis_in("utilization, %", 0.0, 100.0);
     let columns = ["k", "bytes of an object", "1/H_k", "the sum for this file", "measured"];
     Ok(Outcome {
         panels: vec![
-            captioned(towards, x, y(), curves),
-            captioned(end, axis("objects per page k"), y(), limits),
+            draw::lines("curves", "Towards the limit", x, y(), curves),
+            draw::lines("limits", "At the end", axis("objects per page k"), y(), limits),
         ],
         tables: vec![table("limits", "Utilization of AO(1) at the end", &columns, rows)],
         claims,
-        notes: vec![
-            "Each round creates k objects and deletes k; all have one size, exactly k fit on a \
-             page. The file has 1000 packed pages at first (100 when quick) and runs N(ln k + 3) \
-             rounds. Pages that become empty leave the file at commit, as the appendix assumes. \
-             k is the number that a size with a slot of 4 bytes allows: 261 instead of 256, whose \
-             limit differs by 0.1 points."
-                .to_owned(),
-        ],
+        notes: notes::of("mcauliffe-appendix", &[]),
     })
 }
 

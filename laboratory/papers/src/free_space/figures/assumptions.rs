@@ -6,6 +6,7 @@ use super::parts::{Column, created, fetches, misses, rate, tabled, transactions}
 use super::runs::{PAPER_KINDS, Share, Workload, fill_params, one_at_a_time, runs};
 use crate::free_space::algorithm::{CacheOptions, Kind};
 use crate::free_space::workload::{self, Run};
+use crate::kit::notes;
 use anyhow::Result;
 use holdall_instrument::draw::percent;
 use holdall_instrument::experiment::{Outcome, Settings};
@@ -111,24 +112,6 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         panels: Vec::new(),
         tables: vec![uniform, mixed, churns, disks],
         claims: Vec::new(),
-        notes: NOTES.map(str::to_owned).into(),
+        notes: notes::of("mcauliffe-assumptions", &[]),
     })
 }
-
-const NOTES: [&str; 4] = [
-    "Pid cache of AO(n): by the paper's words it has the n most recently added pages, so the \
-     oldest leaves, and their free space. HY's: figure 3 shows buckets. With exact free bytes HY \
-     packs denser and passes FF and NF(WH) in Mixed Create; with buckets AO(8) is more than a \
-     point below BF. The order of claim M3 hangs on this.",
-    "NF(WH), where a search begins: by the paper's words at the page last used for an allocation. \
-     A page wanted just behind it makes the search go round the whole file, and the number of \
-     entries of claim M2 is missed by orders of magnitude; if only searches move the cursor, it \
-     holds. Of several known witnesses: taken to be the fullest bucket's.",
-    "u = 87 %: taken as 7/8 = 87.5 %, as the paper says approximately, so that pages of bucket 5 \
-     (1024 bytes free) count as emptier than u; 0.87 strictly asks for 1054 bytes, and the next \
-     bucket begins at 1811. HY takes the file's utilization from the histogram, each bucket's \
-     middle.",
-    "BF has exact free bytes, but the inventory's floors for pages it has not met since the file \
-     was opened. Slots of deleted objects stay reserved as their bytes do. A transaction never \
-     meets another's object, as the workload draws only committed ones.",
-];

@@ -10,8 +10,7 @@ use super::runs::{PAPER_KINDS, Workload, outcome, runs};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::volume::Purpose;
 use crate::free_space::workload::{Run, Sample};
-use crate::kit::claims;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::{claims, plot::from_zero};
 use anyhow::Result;
 use holdall_instrument::draw::{axis, axis_in, paper_points, percent};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -26,22 +25,17 @@ fn throughput_panels(runs: &[Arc<Run>]) -> Vec<Panel> {
 fn space_panels(runs: &[Arc<Run>], paper: Vec<Series>) -> Vec<Panel> {
     let pages = |run: &Run| points(run, transactions, |s| f64::from(s.pages));
     let percent = axis_in("utilization, %", 0.0, 100.0);
-    let caption = "Higher is better. AO fills no hole: its utilization falls on.";
     let mut drawn = series(runs, pages);
     drawn.extend(paper);
-    let about = Named {
-        id: "pages",
-        title: "Pages of the file",
-        caption: "Lower is better. Pages left by deletions stay in the file under lazy release.",
-    };
+    let about = ["pages", "Pages of the file"];
     vec![
-        parts::utilization(runs, transactions, "transactions", percent, caption),
+        parts::utilization(runs, transactions, "transactions", percent),
         from_zero(about, axis("transactions"), "pages", drawn),
     ]
 }
 
 fn panel(
-    about: Named<'_>,
+    about: [&str; 2],
     y: &str,
     runs: &[Arc<Run>],
     of: Rates,
@@ -164,12 +158,7 @@ pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
         paper_points("paper", vec![(0.0, 0.80), (ended, 0.80)]),
         paper_points("paper: AO(8)", vec![(ended, 0.88)]),
     ];
-    let about = Named {
-        id: "delete-reads",
-        title: "Delete reads",
-        caption: "Lower is better. Victims are drawn evenly: the part of the file outside the pool \
-                  is read.",
-    };
+    let about = ["delete-reads", "Delete reads"];
     let panels = panel(about, "delete reads per object deleted", &runs, MISSES, paper);
     let last = |name: &str| named(&runs, name).map(|run| tail(&MISSES(run)));
     let (hy, ao) = (last("HY(8,87)")?, last("AO(8)")?);
@@ -188,11 +177,7 @@ pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
 /// Figure 13.
 pub(super) fn create_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = single(settings)?;
-    let about = Named {
-        id: "create-reads",
-        title: "Create reads",
-        caption: "Lower is better. NF(WH) reads a page though it has room for one object only.",
-    };
+    let about = ["create-reads", "Create reads"];
     let panels = panel(about, "create reads per object created", &runs, FETCHES, Vec::new());
     let nfwh = fetches(named(&runs, "NF(WH)")?);
     let others = runs.iter().filter(|r| r.kind.name() != "NF(WH)");
@@ -241,25 +226,15 @@ pub(super) fn utilization_of_four(settings: &Settings<'_>) -> Result<Outcome> {
     }
     let check =
         claims::says("Similar utilization", &[], each(&four, |r| percent(end(r))), off <= 0.02);
-    Ok(outcome(
-        space_panels(&four, Vec::new()),
-        totals(&four),
-        vec![check],
-        Workload::Concurrent,
-        settings,
-    ))
+    let panels = space_panels(&four, Vec::new());
+    Ok(outcome(panels, totals(&four), vec![check], Workload::Concurrent, settings))
 }
 
 /// Figure 16.
 pub(super) fn collisions(settings: &Settings<'_>) -> Result<Outcome> {
     let lazy = four(settings)?;
     let y = "reserved-space collisions per object created";
-    let about = Named {
-        id: "collisions",
-        title: "Collisions, lazy release",
-        caption: "Lower is better. Who fills small holes meets space that another transaction \
-                  freed and may want back.",
-    };
+    let about = ["collisions", "Collisions, lazy release"];
     let panels = panel(about, y, &lazy, COLLISIONS, Vec::new());
     let ours = each(&lazy, |r| format!("{:.4}", collision_rate(r)));
     let check = claims::says("M7", &[], ours, few_for_hy(&lazy)?);

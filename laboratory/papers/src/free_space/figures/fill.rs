@@ -5,8 +5,7 @@ use super::parts::{self, Column, created, each, head, named, series, tabled, tai
 use super::runs::{PAPER_KINDS, Workload, outcome, runs};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Run, Sample};
-use crate::kit::claims;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::{claims, notes, plot::from_zero};
 use anyhow::Result;
 use holdall_instrument::draw::{axis, axis_in, percent};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -25,8 +24,7 @@ fn throughput(runs: &[Arc<Run>]) -> Vec<Panel> {
 
 fn utilization(runs: &[Arc<Run>]) -> Vec<Panel> {
     let y = axis_in("utilization, %", 75.0, 100.0);
-    let caption = "Higher is better. The axis begins at 75 %, as the paper's does.";
-    vec![parts::utilization(runs, created, "objects in the file", y, caption)]
+    vec![parts::utilization(runs, created, "objects in the file", y)]
 }
 
 const TOTALS: [Column; 9] = [
@@ -79,12 +77,7 @@ pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
         memory("M8 BF", &bf, bf.memory > 1_000_000),
     ];
     let mut outcome = outcome(panels, totals(&runs), claims, Workload::Uniform, settings);
-    outcome.notes.push(
-        "With today's processor the disk decides and FSIP searches hardly show; the second panel \
-         charges the paper's: 0.65 ms per object, 10.7 µs per FSIP entry, both derived from its \
-         own figures (two hours for a fill; 12 hours and 4·10⁹ entries for FF)."
-            .to_owned(),
-    );
+    outcome.notes.extend(notes::of("mcauliffe-4", &[]));
     Ok(outcome)
 }
 
@@ -151,11 +144,7 @@ pub(super) fn throughput_mixed(settings: &Settings<'_>) -> Result<Outcome> {
 pub(super) fn entries_mixed(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = runs(Workload::Mixed, &[Kind::NfWh, Kind::Hy(8, 0.875)], settings)?;
     let curve = |run: &Run| run.rates(created, entries, created);
-    let about = Named {
-        id: "entries",
-        title: "Searches",
-        caption: "Lower is better. NF(WH)'s searches grow with the file; HY makes next to none.",
-    };
+    let about = ["entries", "Searches"];
     let y = "FSIP entries examined per object created";
     let panels = vec![from_zero(about, axis("objects in the file"), y, series(&runs, curve))];
     let rates = curve(named(&runs, "NF(WH)")?);

@@ -7,8 +7,11 @@ use super::runs::{PAPER_KINDS, Share};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::workload::{Churn, Sample, Sizes, churn};
-use crate::kit::model;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::notes;
+use crate::kit::{
+    model,
+    plot::{from_zero, heads},
+};
 use anyhow::Result;
 use holdall_instrument::draw::{self, axis_in, percent, table};
 use holdall_instrument::experiment::{Outcome, Settings};
@@ -77,14 +80,8 @@ fn all_settings(quick: bool) -> Vec<Setting> {
     algorithms.chain(varied.into_iter().map(settled)).collect()
 }
 
-const COLUMNS: [&str; 6] = [
-    "setting",
-    "utilization",
-    "µs per operation",
-    "of them processor",
-    "paper's machine, ms",
-    "create reads per object",
-];
+const COLUMNS: &str = "setting | utilization | µs per operation | of them processor | paper's \
+                       machine, ms | create reads per object";
 
 /// The experiment.
 pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
@@ -113,20 +110,14 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     // The algorithms, then the settings of HY.
     let settled = scatter.split_off(PAPER_KINDS.len() + 1);
     let panel = |id, title, series| {
-        let caption = "Best is below and to the right. The axis to the right begins at 50 %.";
         let x = axis_in("utilization, %", 50.0, 100.0);
-        from_zero(Named { id, title, caption }, x, "µs per operation", series)
+        from_zero([id, title], x, "µs per operation", series)
     };
     let panels = vec![
         panel("algorithms", "Time and space", scatter),
         panel("settings", "Settings of HY, settled", settled),
     ];
-    let tables = vec![table("settings", "On a disk of today", &COLUMNS, rows), disk.table()];
-    let notes = vec![disk.note(), ABOUT.to_owned()];
+    let tables = vec![table("settings", "On a disk of today", &heads(COLUMNS), rows), disk.table()];
+    let notes = [vec![disk.note()], notes::of("mcauliffe-modern", &[])].concat();
     Ok(Outcome { panels, tables, claims: Vec::new(), notes })
 }
-
-const ABOUT: &str = "1,000,000 objects of 100 to 300 bytes by AO(8), then 10⁶ creations and \
-                     deletions; pool of 8 MB, 4 % of the file. n, u and page size are varied on a \
-                     quarter of the objects and of the pool (\"settled\"): each object is replaced \
-                     twice, so that the file comes down to u. All a twentieth when quick.";

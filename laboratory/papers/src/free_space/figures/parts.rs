@@ -3,7 +3,7 @@
 use super::cost::{Cpu, PAPER_DISK, time};
 use crate::free_space::volume::Purpose;
 use crate::free_space::workload::{Run, Sample};
-use crate::kit::plot::{Named, captioned, from_zero};
+use crate::kit::plot::from_zero;
 use holdall_instrument::draw::{self, axis, table};
 use holdall_instrument::picture::{Axis, Panel, Series, Table};
 use std::sync::Arc;
@@ -101,21 +101,13 @@ pub(super) fn throughput(
 ) -> Vec<Panel> {
     let panel = |id, cpu: Cpu| {
         let rate = |run: &Run| run.rates(count, count, |s| time(s, &PAPER_DISK, cpu));
-        let caption = "Higher is better.";
-        from_zero(Named { id, title: cpu.label(), caption }, axis(x), y, series(runs, rate))
+        from_zero([id, cpu.label()], axis(x), y, series(runs, rate))
     };
     vec![panel("measured", Cpu::Measured), panel("paper-cpu", Cpu::Paper)]
 }
 
 /// Space utilization in percent.
-pub(super) fn utilization(
-    runs: &[Arc<Run>],
-    of: fn(&Sample) -> f64,
-    x: &str,
-    y: Axis,
-    caption: &str,
-) -> Panel {
+pub(super) fn utilization(runs: &[Arc<Run>], of: fn(&Sample) -> f64, x: &str, y: Axis) -> Panel {
     let curve = |run: &Run| points(run, of, |s| s.utilization() * 100.0);
-    let about = Named { id: "utilization", title: "Space utilization", caption };
-    captioned(about, axis(x), y, series(runs, curve))
+    draw::lines("utilization", "Space utilization", axis(x), y, series(runs, curve))
 }

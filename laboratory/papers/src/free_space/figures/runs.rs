@@ -7,6 +7,7 @@ use super::cost::PAPER_DISK;
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::Options;
 use crate::free_space::workload::{Churn, Fill, Run, Sizes, churn, fill};
+use crate::kit::notes;
 use anyhow::Result;
 use holdall_instrument::cache::{Cache, Results, cached};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
@@ -135,36 +136,11 @@ pub(super) fn outcome(
 
 /// What all figures of a workload say about it.
 fn notes(workload: Workload, settings: &Settings<'_>) -> Vec<String> {
-    let mut notes = vec![
-        "Pages of 8 KiB with 84 bytes of overhead and slots of 4 bytes; pool of 1000 pages, LRU, \
-         dirty pages written one by one when their frame is needed; 15 buckets with the paper's \
-         thresholds; HY(8,87) with u = 7/8."
-            .to_owned(),
-        "Utilization is bytes of objects and their slots ÷ usable bytes (8108) of the file's \
-         pages. Disk: 14.5 ms for an access that does not begin where the last one ended, \
-         3.5 MB/s (assumed: the class of the paper's drive). The log, on a disk of its own in the \
-         paper, is not charged: every algorithm writes the same objects to it."
-            .to_owned(),
-    ];
-    notes.push(match workload {
-        Workload::Uniform | Workload::Mixed => {
-            "A volume of 2.1 GB (256,347 pages) is filled by transactions of 10,000 creations. \
-             FF is cut at 5 % of it, where the paper gave it up."
-                .to_owned()
-        }
-        Workload::Churn => "200,000 objects of 100 to 300 bytes put there by AO(8), then 60,000 \
-             transactions that create or delete 8 to 16 objects."
-            .to_owned(),
-        Workload::Concurrent => {
-            "Four streams of 60,000 transactions each, interleaved object by object on one \
-             thread: reserved space depends on the interleaving of transactions, not on threads, \
-             and the run repeats exactly. Assumed for throughput: one disk arm, nothing overlaps; \
-             mcauliffe-threads has real threads."
-                .to_owned()
-        }
-    });
-    if settings.quick {
-        notes.push("Quick: objects, transactions and pool a tenth, volume of 49 MB.".to_owned());
-    }
-    notes
+    let of_it = match workload {
+        Workload::Uniform | Workload::Mixed => "mcauliffe fills",
+        Workload::Churn => "mcauliffe one stream",
+        Workload::Concurrent => "mcauliffe four streams",
+    };
+    let quick = if settings.quick { notes::of("mcauliffe quick", &[]) } else { Vec::new() };
+    [notes::of("mcauliffe", &[]), notes::of(of_it, &[]), quick].concat()
 }

@@ -6,8 +6,11 @@ use super::parts::{each, head, named, rate, series, tail, transactions};
 use super::runs::{PAPER_KINDS, Workload, churn_params, runs};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Churn, Run, threads};
-use crate::kit::claims;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::notes;
+use crate::kit::{
+    claims,
+    plot::{from_zero, heads},
+};
 use anyhow::Result;
 use holdall_instrument::draw::{axis, table};
 use holdall_instrument::experiment::{Outcome, Settings};
@@ -23,19 +26,11 @@ fn rates(run: &Run) -> Vec<(f64, f64)> {
 }
 
 /// Of the table.
-const COLUMNS: [&str; 6] = [
-    "algorithm",
-    "threads, four ÷ one at first",
-    "at the end",
-    "streams on one arm, four ÷ one",
-    "collisions per object, threads",
-    "syncs per transaction",
-];
+const COLUMNS: &str = "algorithm | threads, four ÷ one at first | at the end | streams on one \
+                       arm, four ÷ one | collisions per object, threads | syncs per transaction";
 
 fn panel(id: &'static str, title: &'static str, runs: &[Arc<Run>]) -> Panel {
-    let caption = "Higher is better. Measured time, on files of this machine.";
-    let about = Named { id, title, caption };
-    from_zero(about, axis("transactions"), "transactions per second", series(runs, rates))
+    from_zero([id, title], axis("transactions"), "transactions per second", series(runs, rates))
 }
 
 /// What streams collide over as many transactions as the threads have.
@@ -96,19 +91,13 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let many = each(&fours, |r| format!("{:.4}", collision_rate(r)));
     Ok(Outcome {
         panels: vec![panel("four", "Four threads", &fours), panel("one", "One thread", &ones)],
-        tables: vec![table("threads", "Real threads and streams", &COLUMNS, rows)],
+        tables: vec![table("threads", "Real threads and streams", &heads(COLUMNS), rows)],
         claims: vec![
             claims::measures("M9 at first", &[], speedups[hy][0]).because(&why),
             claims::says("M9 at the end", &[], ends, inside >= 4).because(&why),
             claims::says("M9 collisions", &[], many, few_for_hy(&fours)?)
                 .because(packed(&streams[hy])),
         ],
-        notes: vec![NOTE.to_owned()],
+        notes: notes::of("mcauliffe-threads", &[]),
     })
 }
-
-const NOTE: &str = "The paper's file (200,000 objects, a pool of 1000 pages) and four threads of \
-                    6,000 transactions each, a tenth of the paper's, beside one thread of as many. \
-                    A mutex is around the file and taken for one object at a time; each commit \
-                    forces a log of what was created and deleted, a real file, outside of it. \
-                    Quick: a tenth of the file, 100 transactions each.";

@@ -7,13 +7,13 @@ use holdall_core::techniques::segment_tree::Cut;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::kit::claims;
+use crate::kit::{claims, notes, plot::heads};
 use crate::large::runs::{MIB, MixRun, OBJECT, build_and_scan, sparse};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
-use crate::large::workload::{Mix, run};
+use crate::large::workload::{self, Mix};
 use holdall_instrument::draw::{number, percent, table};
-use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// One thing changed, by its name.
 pub(super) type Variant = (&'static str, fn(&mut MixRun));
@@ -47,10 +47,7 @@ pub(super) fn insert_by(run: &mut MixRun, rule: fn(u16) -> Technique) {
 }
 
 /// The experiment.
-pub(super) const ASSUMPTIONS: Figure =
-    Figure::new("biliris-assumptions", "What Biliris leaves open, varied", assumptions);
-
-fn assumptions(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let mut rows = Vec::new();
     // A quick run has one of each sort.
     let variants: Vec<Variant> = match settings.quick {
@@ -61,35 +58,16 @@ fn assumptions(settings: &Settings<'_>) -> Result<Outcome> {
         rows.push(row(variant, settings)?);
         (settings.progress)(turn as u64 + 1, variants.len() as u64 + 1);
     }
-    let head = [
-        "assumption",
-        "build ESM 1, 3 KiB (s)",
-        "5 KiB (s)",
-        "util ESM 1, 100 B",
-        "util ESM 4, 10K",
-        "util EOS 1, 100 B",
-        "util EOS 16, 10K",
-        "read ESM 1, 10K (ms)",
-        "read EOS 1, 10K (ms)",
-        "read EOS 16, 100K (ms)",
-        "insert ESM 4, 10K (ms)",
-        "insert EOS 4, 10K (ms)",
-    ];
+    let head = heads(
+        "assumption | build ESM 1, 3 KiB (s) | 5 KiB (s) | util ESM 1, 100 B | util ESM 4, \
+         10K | util EOS 1, 100 B | util EOS 16, 10K | read ESM 1, 10K (ms) | read EOS 1, \
+         10K (ms) | read EOS 16, 100K (ms) | insert ESM 4, 10K (ms) | insert EOS 4, 10K \
+         (ms)",
+    );
     let claims = directories(settings)?;
-    let tables = vec![table("biliris-assumptions", ASSUMPTIONS.title, &head, rows)];
-    let notes = vec![
-        "Assumed: the root has one of the pool's 12 frames at all times; least recently used \
-         goes first, clean before dirty; a page of a leaf that is written is not put into the \
-         pool, but follows the write if it is there; reads of updates go to memory of their \
-         own, in whole pages; EOS takes along bytes alone on pages beside an edit, of one \
-         neighbour, where that saves a page, as ESM's improved insert does; a full index page \
-         is cut with one pair more on the left; a read that goes on in another segment takes the last page of \
-         the one before in the same access; space directories are in memory; objects are \
-         built by appends of 512 KiB; inserts and deletes take turns (else the size, a random \
-         walk of 100K steps, is as often 5 as 20 MiB, against the paper's word that it is \
-         stable)."
-            .into(),
-    ];
+    let tables =
+        vec![table("biliris-assumptions", "What Biliris leaves open, varied", &head, rows)];
+    let notes = notes::of("biliris-assumptions", &[]);
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
@@ -146,7 +124,7 @@ fn directories(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         let mut object = sparse(*technique, Config::wide(), *size)?;
         let before = object.volume().visits();
         let mix = Mix { zeros: true, ..Mix::paper(10 * 1024) };
-        let marks = run(object.as_mut(), &mix, ops, ops, settings.seed, &mut |_| ())?;
+        let marks = workload::run(object.as_mut(), &mix, ops, ops, settings.seed, &mut |_| ())?;
         let updates: u64 = marks.iter().map(|m| m.updates().count).sum();
         let each = (object.volume().visits() - before) as f64 / updates.max(1) as f64;
         let (spaces, most) = object.volume().spaces();

@@ -7,12 +7,12 @@ use holdall_instrument::picture::{Panel, Scale};
 use holdall_testkit::{CostModel, DiskStats};
 
 use super::mix_claims::span;
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use crate::large::runs::{BuildAndScan, MIB, OBJECT, SIZES, build_and_scan, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use holdall_instrument::draw::{axis_of, lines, number, paper_points, series};
-use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// Append and scan sizes in KiB (the paper's footnote 2).
 pub(super) const KIB: [u64; 21] =
@@ -67,9 +67,7 @@ impl Sweep {
         });
         let x = axis_of("append or scan size (KiB, powers of two)", Scale::Log2);
         let y = axis_of("seconds (powers of ten)", Scale::Log10);
-        let panel = lines(id, title, x, y, all.collect());
-        let caption = "Leaves of ESM in pages. The lines of Starburst and EOS lie on each other.";
-        Panel { caption: caption.into(), ..panel }
+        lines(id, title, x, y, all.collect())
     }
 }
 
@@ -83,25 +81,18 @@ pub(super) fn panels_by(settings: &Settings<'_>, model: &CostModel) -> Result<Ve
 }
 
 /// Figure 5.
-pub(super) const BUILD: Figure =
-    Figure::new("biliris-5", "Building a 10 MiB object by appends (Biliris figure 5)", building);
-
-fn building(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn building(settings: &Settings<'_>) -> Result<Outcome> {
     let sweep = Sweep::run(settings)?;
     let model = CostModel::default();
-    let mut panel = sweep.panel("biliris-5", BUILD.title, &model, |r| r.build);
+    let mut panel =
+        sweep.panel("biliris-5", "Building a 10 MiB object by appends", &model, |r| r.build);
     let said = vec![(3.0, 575.0), (4.0, 170.0), (5.0, 380.0)];
     panel.series.push(paper_points("paper: ESM 1", said));
     let panels = vec![panel];
     let mut claims = by_size(&sweep);
     claims.push(never_worse(&sweep, "B6", |r| r.build));
     claims.extend(linear(&sweep, settings.quick)?);
-    let notes = vec![
-        "An append that overflows the last leaf lays out anew what the paper says; a leaf that \
-         only loses bytes at its end is not written again, one that only gains some is written \
-         in place from its last page on; a leaf written is not kept in the pool."
-            .into(),
-    ];
+    let notes = notes::of("biliris-5", &[]);
     Ok(Outcome { panels, claims, notes, ..Outcome::default() })
 }
 
@@ -183,12 +174,10 @@ fn linear_claim(technique: Technique, found: &[(u64, BuildAndScan, BuildAndScan)
 }
 
 /// Figure 6.
-pub(super) const SCAN: Figure =
-    Figure::new("biliris-6", "Scanning a 10 MiB object (Biliris figure 6)", scanning);
-
-fn scanning(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn scanning(settings: &Settings<'_>) -> Result<Outcome> {
     let sweep = Sweep::run(settings)?;
-    let mut panel = sweep.panel("biliris-6", SCAN.title, &CostModel::default(), |r| r.scan);
+    let mut panel =
+        sweep.panel("biliris-6", "Scanning a 10 MiB object", &CostModel::default(), |r| r.scan);
     panel.series.push(paper_points("paper: the best possible", vec![(512.0, 10.0)]));
     let panels = vec![panel];
     let scan = |t, kib| sweep.seconds(t, kib, |r: &BuildAndScan| r.scan);
@@ -209,10 +198,6 @@ fn scanning(settings: &Settings<'_>) -> Result<Outcome> {
         claims.push(claims::says("B8 {0}-page", &[&pages], ours, (end / at - 1.0).abs() <= 0.1));
     }
     claims.push(never_worse(&sweep, "B8 order", |r| r.scan));
-    let notes = vec![
-        "Each scan is of the object built by appends of the same size, with the pool as the \
-         build left it."
-            .into(),
-    ];
+    let notes = notes::of("biliris-6", &[]);
     Ok(Outcome { panels, claims, notes, ..Outcome::default() })
 }

@@ -12,13 +12,13 @@ use holdall_testkit::CostModel;
 use super::assumptions::{Variant, insert_by};
 use super::mix_claims::{HUNDRED_K, TEN_K, all, beside, numbers, steady};
 use super::tables::ms;
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use crate::large::runs::{MixRun, OBJECT, SIZES, build, in_memory};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Cost, Mark};
 use holdall_instrument::draw::{number, percent, table};
-use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// The ways; whole leaves and pages over the old ones are Carey's and what neither has.
 const WAYS: [Variant; 4] = [
@@ -33,10 +33,7 @@ const WAYS: [Variant; 4] = [
 ];
 
 /// The experiment.
-pub(super) const CAREY: Figure =
-    Figure::new("biliris-carey", "ESM beside Carey 1986 (Biliris §3.4, §4.5)", carey);
-
-fn carey(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn carey(settings: &Settings<'_>) -> Result<Outcome> {
     let (mut rows, mut claims) = (Vec::new(), Vec::new());
     for (turn, mean) in [100, TEN_K].into_iter().enumerate() {
         for pages in [1, 4] {
@@ -64,12 +61,8 @@ fn carey(settings: &Settings<'_>) -> Result<Outcome> {
     claims.push(segment_size()?);
     let head =
         ["mean (bytes)", "leaf (pages)", "way", "utilization", "read (ms)", "insert", "delete"];
-    let tables = vec![table("biliris-carey", CAREY.title, &head, rows)];
-    let notes = vec![
-        "With leaves of one page a page is the whole leaf: the first two ways are one. Carey's \
-         figures are not in the paper; what it concludes from them is."
-            .into(),
-    ];
+    let tables = vec![table("biliris-carey", "ESM beside Carey 1986", &head, rows)];
+    let notes = notes::of("biliris-carey", &[]);
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 

@@ -10,13 +10,13 @@ use rand::{Rng, SeedableRng};
 
 use super::mix_claims::{numbers, segment_pages, span};
 use super::tables::{aged, ms};
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use crate::large::runs::{MEANS, MIB, MixRun, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
 use holdall_instrument::draw::{number, percent, table};
-use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::Table;
 
 const SIZES: [(u64, &str); 3] =
@@ -24,13 +24,7 @@ const SIZES: [(u64, &str); 3] =
 const KINDS: [&str; 3] = ["insert", "delete", "replace"];
 
 /// Pages moved against object size.
-pub(super) const SIZE_INDEPENDENCE: Figure = Figure::new(
-    "biliris-eos-size-independence",
-    "Pages read and written by an edit, against object size (EOS as in the engine, T = 16)",
-    size_independence,
-);
-
-fn size_independence(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
     let (mut rows, mut claims) = (Vec::new(), Vec::new());
     let edits = if settings.quick { 20 } else { 100 };
     for (turn, (bytes, _)) in MEANS.into_iter().enumerate() {
@@ -53,12 +47,7 @@ fn size_independence(settings: &Settings<'_>) -> Result<Outcome> {
     claims.push(claim);
     (settings.progress)(4, 4);
     let tables = vec![table("biliris-eos-size-independence", title, &head, rows), mixed];
-    let notes = vec![format!(
-        "{edits} edits of each kind at random places, {RENEW} to an object, which is of zeros \
-         over the sparse disk; 8-byte counts and pointers (255 to a page), pool of 12 pages; \
-         the places within their page are the same for every size. Height: levels above the \
-         segments, the root's too."
-    )];
+    let notes = notes::of("biliris-eos-size-independence", &[&edits, &RENEW]);
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
@@ -136,13 +125,7 @@ fn pages_per_edit(size: u64, kind: usize, bytes: u64, edits: u64, seed: u64) -> 
 }
 
 /// Utilization and reads after ten thousand edits.
-pub(super) const MIXED: Figure = Figure::new(
-    "biliris-eos-mix",
-    "EOS after 10,000 edits of 10 MiB: utilization, and reads against Starburst",
-    mixed_edits,
-);
-
-fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
     let model = CostModel::default();
     let (mut rows, mut claims) = (Vec::new(), Vec::new());
     for (turn, (mean, _)) in MEANS.into_iter().enumerate() {
@@ -165,12 +148,8 @@ fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
         (settings.progress)(turn as u64 + 1, 3);
     }
     let head = ["technique", "mean (bytes)", "utilization", "reads ÷ Starburst's", "update (ms)"];
-    let tables = vec![table("biliris-eos-mix", MIXED.title, &head, rows)];
-    let notes = vec![
-        "Full runs: 20,000 operations, 12,000 of them edits; utilization at the end, reads in \
-         the second half."
-            .into(),
-    ];
+    let tables = vec![table("biliris-eos-mix", "EOS after 10,000 edits of 10 MiB", &head, rows)];
+    let notes = notes::of("biliris-eos-mix", &[]);
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 

@@ -3,19 +3,22 @@
 use std::sync::LazyLock;
 
 use anyhow::Result;
-use holdall_instrument::picture::{Panel, Table};
+use holdall_instrument::picture::Table;
 use holdall_testkit::CostModel;
 
-use super::from_zero;
 use super::tables::ms;
-use crate::kit::model;
+use crate::kit::notes;
+use crate::kit::{
+    model,
+    plot::{heads, zero_axis},
+};
 use crate::large::runs::{MIB, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Mark, Mix, Places, run};
 use holdall_instrument::cache::{Cache, Results, cached};
 use holdall_instrument::draw::{axis, lines, number, percent, series, table};
-use holdall_instrument::experiment::{Figure, Needs, Outcome, Settings};
+use holdall_instrument::experiment::{Outcome, Settings};
 
 const TECHNIQUES: [Technique; 5] = [
     Technique::Esm(4),
@@ -58,17 +61,10 @@ fn row(technique: Technique, what: &str, marks: &[Mark], new: &CostModel) -> Vec
 }
 
 fn rows_table(id: &str, title: &str, rows: Vec<Vec<String>>) -> Table {
-    let head = [
-        "technique",
-        "object or places",
-        "utilization",
-        "read (ms, Biliris' disk)",
-        "insert",
-        "delete",
-        "read (µs, today)",
-        "insert",
-        "delete",
-    ];
+    let head = heads(
+        "technique | object or places | utilization | read (ms, Biliris' disk) | insert | \
+         delete | read (µs, today) | insert | delete",
+    );
     table(id, title, &head, rows)
 }
 
@@ -82,14 +78,7 @@ fn starburst(size: u64, settings: &Settings<'_>) -> Result<Vec<Mark>> {
 }
 
 /// Objects of 100 MiB and 10 GiB.
-pub(super) const LARGE: Figure = Figure::new(
-    "biliris-large",
-    "Objects of 100 MiB and 10 GiB under the mix of 10K operations",
-    large,
-)
-.needs(Needs::PRICE);
-
-fn large(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn large(settings: &Settings<'_>) -> Result<Outcome> {
     // A quick run has no time for Starburst to copy 10 GiB.
     let larger = if settings.quick { (1024 * MIB, "1 GiB") } else { (10_240 * MIB, "10 GiB") };
     let sizes = [(100 * MIB, "100 MiB"), larger];
@@ -110,32 +99,20 @@ fn large(settings: &Settings<'_>) -> Result<Outcome> {
         }
         rows.push(row(Technique::Starburst, name, &starburst(size, settings)?, &model));
         let id = format!("biliris-large-{}", name.to_lowercase().replace(' ', "-"));
-        let (x, y) = (axis("operations (thousands)"), from_zero("update cost (µs)", &curves));
+        let (x, y) = (axis("operations (thousands)"), zero_axis("update cost (µs)", &curves));
         let title = format!("Updates of 10K, object of {name}, disk of today");
-        let caption = "A mark is of the operations since the one before.".into();
-        panels.push(Panel { caption, ..lines(&id, &title, x, y, curves) });
+        panels.push(lines(&id, &title, x, y, curves));
     }
-    let tables = vec![rows_table("biliris-large", LARGE.title, rows), disk.table()];
-    let notes = vec![
-        disk.note(),
-        format!(
-            "{ops} operations each, means over the second half; leaf data zeros over the sparse \
-             disk; counts and pointers of 8 bytes (the paper's 4 count to 4 GiB only), 255 to a \
-             page; Starburst: a few updates only, each copies the object from the change on."
-        ),
+    let tables = vec![
+        rows_table("biliris-large", "The mix of 10K on 100 MiB and 10 GiB", rows),
+        disk.table(),
     ];
+    let notes = [vec![disk.note()], notes::of("biliris-large", &[&ops])].concat();
     Ok(Outcome { panels, tables, notes, ..Outcome::default() })
 }
 
 /// Uniform against skewed places.
-pub(super) const SKEW: Figure = Figure::new(
-    "biliris-skew",
-    "Zipf places (0.99) against uniform ones, 100 MiB, 10K operations",
-    skew,
-)
-.needs(Needs::PRICE);
-
-fn skew(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn skew(settings: &Settings<'_>) -> Result<Outcome> {
     let (disk, mut rows) = (settings.today()?, Vec::new());
     let model = model::of(&disk.price, 4096);
     for (turn, technique) in TECHNIQUES.into_iter().enumerate() {
@@ -145,15 +122,10 @@ fn skew(settings: &Settings<'_>) -> Result<Outcome> {
         }
         (settings.progress)(turn as u64 + 1, TECHNIQUES.len() as u64);
     }
-    let tables = vec![rows_table("biliris-skew", SKEW.title, rows), disk.table()];
-    let notes = vec![
-        disk.note(),
-        format!(
-            "{} operations each, means over the second half. Places are drawn by stretches of \
-             4 KiB with ranks scattered over the object; as bytes move, a place that is hot stays \
-             which it counts from the object's start.",
-            operations(settings)
-        ),
+    let tables = vec![
+        rows_table("biliris-skew", "Zipf places (0.99) and uniform ones, 100 MiB", rows),
+        disk.table(),
     ];
+    let notes = [vec![disk.note()], notes::of("biliris-skew", &[&operations(settings)])].concat();
     Ok(Outcome { tables, notes, ..Outcome::default() })
 }

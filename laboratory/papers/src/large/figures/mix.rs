@@ -4,7 +4,8 @@ use anyhow::Result;
 use holdall_instrument::picture::{Axis, Panel};
 use holdall_testkit::CostModel;
 
-use super::{from_zero, mix_claims as claims, statements};
+use super::{mix_claims as claims, statements};
+use crate::kit::{notes, plot::zero_axis};
 use crate::large::runs::{MEANS, MixRun, SIZES, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
@@ -75,13 +76,9 @@ pub(super) fn panels(
             let points = late.iter().map(|x| (*x, *figure)).collect();
             curves.push(paper_points(format!("paper: {name}"), points));
         }
-        let zero = from_zero(what.label, &curves);
+        let zero = zero_axis(what.label, &curves);
         let y = Axis { range: what.range.or(zero.range), ..zero };
-        let caption = "Leaves of ESM or thresholds of EOS, in pages. A mark is of the operations \
-                       since the one before; hollow marks are the paper's text."
-            .to_owned();
-        let panel = lines(&id, &title, axis("operations (thousands)"), y, curves);
-        panels.push(Panel { caption, ..panel });
+        panels.push(lines(&id, &title, axis("operations (thousands)"), y, curves));
         (settings.progress)(turn as u64 + 1, MEANS.len() as u64);
     }
     Ok(panels)
@@ -89,29 +86,25 @@ pub(super) fn panels(
 
 /// Figures 7 to 12, and the deletes, which the paper had no room for.
 pub(super) const FIGURES: [Figure; 7] = [
-    Figure::new("biliris-7", "Storage utilization of ESM (Biliris figure 7)", |s| {
+    Figure::new("biliris-7", "Storage utilization of ESM (figure 7)", |s| {
         figure("biliris-7", esm(), UTILIZATION, claims::esm_utilization, s)
     }),
-    Figure::new("biliris-8", "Storage utilization of EOS (Biliris figure 8)", |s| {
+    Figure::new("biliris-8", "Storage utilization of EOS (figure 8)", |s| {
         figure("biliris-8", eos(), UTILIZATION, claims::eos_utilization, s)
     }),
-    Figure::new("biliris-9", "Read cost of ESM (Biliris figure 9)", |s| {
+    Figure::new("biliris-9", "Read cost of ESM (figure 9)", |s| {
         figure("biliris-9", esm(), READ, claims::esm_reads, s)
     }),
-    Figure::new("biliris-10", "Read cost of EOS (Biliris figure 10)", |s| {
+    Figure::new("biliris-10", "Read cost of EOS (figure 10)", |s| {
         figure("biliris-10", eos(), READ, eos_reads, s)
     }),
-    Figure::new("biliris-11", "Insert cost of ESM (Biliris figure 11)", |s| {
+    Figure::new("biliris-11", "Insert cost of ESM (figure 11)", |s| {
         figure("biliris-11", esm(), INSERT, claims::esm_inserts, s)
     }),
-    Figure::new("biliris-12", "Insert cost of EOS (Biliris figure 12)", |s| {
+    Figure::new("biliris-12", "Insert cost of EOS (figure 12)", |s| {
         figure("biliris-12", eos(), INSERT, eos_inserts, s)
     }),
-    Figure::new(
-        "biliris-deletes",
-        "Delete cost of ESM and EOS (Biliris §4.4.3, graphs left out there)",
-        deletes,
-    ),
+    Figure::new("biliris-deletes", "Delete cost of ESM and EOS (§4.4.3, without graphs)", deletes),
 ];
 
 fn figure(
@@ -142,11 +135,7 @@ fn deletes(settings: &Settings<'_>) -> Result<Outcome> {
 
 fn parameters(settings: &Settings<'_>) -> Vec<String> {
     let run = MixRun::paper(Technique::Esm(1), 100, settings);
-    vec![format!(
-        "{} operations, a mark every {}; 40 % reads, the rest inserts and deletes in turn; object \
-         of 10 MiB built by appends of 512 KiB; steady state: the second half; seed {}.",
-        run.ops, run.every, settings.seed
-    )]
+    notes::of("biliris mix", &[&run.ops, &run.every, &settings.seed])
 }
 
 fn eos_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {

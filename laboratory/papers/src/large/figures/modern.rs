@@ -8,12 +8,13 @@ use holdall_testkit::CostModel;
 
 use super::build::panels_by;
 use super::mix::{INSERT, READ, panels};
-use crate::kit::model;
+use crate::kit::notes;
+use crate::kit::{model, plot::heads};
 use crate::large::runs::{MEANS, MixRun, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
 use holdall_instrument::draw::{number, percent, table};
-use holdall_instrument::experiment::{Figure, Needs, Outcome, Settings};
+use holdall_instrument::experiment::{Outcome, Settings};
 use holdall_instrument::picture::Table;
 
 /// Mean cost of an operation of the mix, 40 % reads.
@@ -30,14 +31,7 @@ struct Setting {
 }
 
 /// The experiment.
-pub(super) const MODERN: Figure = Figure::new(
-    "biliris-modern",
-    "The figures of Biliris on a disk of today, and what T and the page should be",
-    modern,
-)
-.needs(Needs::PRICE);
-
-fn modern(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let quiet = Settings { progress: &|_, _| (), ..*settings };
     let disk = settings.today()?;
     let model = model::of(&disk.price, 4096);
@@ -54,12 +48,7 @@ fn modern(settings: &Settings<'_>) -> Result<Outcome> {
     }
     all.iter_mut().for_each(|p| p.id = format!("biliris-modern-{}", p.id));
     let grid = sweep(settings)?;
-    let mut notes = vec![
-        disk.note(),
-        "Biliris: 33 ms and 1 MiB/s, an access worth 33 KiB of transfer. The accesses are the \
-         same."
-            .into(),
-    ];
+    let mut notes = [vec![disk.note()], notes::of("biliris-modern", &[])].concat();
     notes.extend(recommendation(&grid));
     let tables = vec![grid_table(&grid), disk.table()];
     Ok(Outcome { panels: all, tables, notes, ..Outcome::default() })
@@ -95,16 +84,10 @@ fn grid_table(grid: &[Setting]) -> Table {
         row.extend(s.results.iter().map(|r| percent(r.1)));
         row
     });
-    let head = [
-        "page (KiB)",
-        "T (pages)",
-        "mix 100 B (µs)",
-        "mix 10K (µs)",
-        "mix 100K (µs)",
-        "utilization 100 B",
-        "10K",
-        "100K",
-    ];
+    let head = heads(
+        "page (KiB) | T (pages) | mix 100 B (µs) | mix 10K (µs) | mix 100K (µs) | \
+         utilization 100 B | 10K | 100K",
+    );
     let title = "EOS by page size and T: cost of an operation of the mix";
     table("biliris-modern-grid", title, &head, rows.collect())
 }

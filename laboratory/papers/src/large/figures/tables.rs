@@ -10,19 +10,16 @@ use holdall_testkit::CostModel;
 
 use super::build::KIB;
 use super::mix_claims::beside;
-use crate::kit::claims;
+use crate::kit::{claims, notes, plot::heads};
 use crate::large::runs::{MEANS, MIB, MixRun, OBJECT, build, eos, esm, in_memory, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::{Shape, Technique};
 use crate::large::workload::{Cost, Mark, Mix, run};
 use holdall_instrument::draw::{number, table};
-use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// Table 2: reads of Starburst.
-pub(super) const READS: Figure =
-    Figure::new("biliris-table2", "Read cost of Starburst (Biliris table 2)", reads);
-
-fn reads(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn reads(settings: &Settings<'_>) -> Result<Outcome> {
     let (mut rows, mut claims) = (Vec::new(), Vec::new());
     for (turn, (mean, _)) in MEANS.into_iter().enumerate() {
         let base = MixRun::paper(Technique::Starburst, mean, settings);
@@ -37,7 +34,7 @@ fn reads(settings: &Settings<'_>) -> Result<Outcome> {
         (settings.progress)(turn as u64 + 1, 3);
     }
     let head = ["mean size (bytes)", "paper (ms)", "ours (ms)"];
-    let tables = vec![table("biliris-table2", READS.title, &head, rows)];
+    let tables = vec![table("biliris-table2", "Read cost of Starburst", &head, rows)];
     Ok(Outcome { tables, claims, ..Outcome::default() })
 }
 
@@ -46,10 +43,7 @@ fn whole(marks: &[Mark]) -> Mark {
 }
 
 /// Table 3: updates of Starburst.
-pub(super) const UPDATES: Figure =
-    Figure::new("biliris-table3", "Insert and delete cost of Starburst (Biliris table 3)", updates);
-
-fn updates(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn updates(settings: &Settings<'_>) -> Result<Outcome> {
     let (mut rows, mut claims) = (Vec::new(), Vec::new());
     let model = CostModel::default();
     for (turn, (mean, _)) in MEANS.into_iter().enumerate() {
@@ -67,14 +61,8 @@ fn updates(settings: &Settings<'_>) -> Result<Outcome> {
     claims.push(hundred(settings)?);
     (settings.progress)(4, 4);
     let head = ["mean size (bytes)", "paper (s)", "insert (s)", "delete (s)"];
-    let tables = vec![table("biliris-table3", UPDATES.title, &head, rows)];
-    let notes = vec![
-        "A change of length leaves the object in segments of 32 MiB, the size being known; \
-         10 MiB are one segment, which every update copies. A copy takes 20 reads and 20 \
-         writes of 512 KiB; behind the place of the change a read does not meet page borders \
-         and takes one access more."
-            .into(),
-    ];
+    let tables = vec![table("biliris-table3", "Insert and delete cost of Starburst", &head, rows)];
+    let notes = notes::of("biliris-table3", &[]);
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
@@ -91,13 +79,7 @@ fn hundred(settings: &Settings<'_>) -> Result<Claim> {
 }
 
 /// Shapes: B1 to B3.
-pub(super) const SHAPES: Figure = Figure::new(
-    "biliris-shape",
-    "Shapes of the 10 MiB and the 100 MiB object (Biliris §4.2)",
-    shapes,
-);
-
-fn shapes(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn shapes(settings: &Settings<'_>) -> Result<Outcome> {
     let mut rows = Vec::new();
     let mut shapes = Vec::new();
     let techniques: Vec<_> =
@@ -119,18 +101,11 @@ fn shapes(settings: &Settings<'_>) -> Result<Outcome> {
     let head = ["technique", "object", "leaves", "index pages below the root", "level"];
     let by_append = index_pages_by_append(settings.quick)?;
     let found: Vec<u64> = by_append.iter().map(|r| r.1).collect();
-    let tables = vec![table("biliris-shape", SHAPES.title, &head, rows), cuts_table(&by_append)];
-    let notes = vec![
-        "10 MiB by appends of 4 KiB; 100 MiB with the size known. Level 1: the root points to \
-         segments."
-            .into(),
-        "Index pages are cut so that the left one has 257 pairs and the right one 255, which \
-         is half of 511. The paper has nine index pages (§4.2) and says that the structure \
-         does not depend on the size of appends (footnote 3): this cut gives nine at every \
-         size; cut in even halves they are nine at some sizes and ten at others, among them \
-         4 KiB; filled before others are opened, as in the engine, they are six."
-            .into(),
+    let tables = vec![
+        table("biliris-shape", "Shapes of the 10 MiB and the 100 MiB object", &head, rows),
+        cuts_table(&by_append),
     ];
+    let notes = notes::of("biliris-shape", &[]);
     let claims = shape_claims(&shapes, &found);
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
@@ -186,10 +161,7 @@ fn list(numbers: &[u64]) -> String {
 }
 
 /// B22: update costs of 10 and 100 MiB.
-pub(super) const SIZES: Figure =
-    Figure::new("biliris-size", "Update cost against object size (Biliris §4.4.3)", sizes);
-
-fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
+pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
     let model = CostModel::default();
     let (mut rows, mut claims) = (Vec::new(), Vec::new());
     let techniques: Vec<_> = esm().into_iter().chain(eos()).collect();
@@ -217,21 +189,12 @@ fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
         rows.push(row);
         (settings.progress)(turn as u64 + 1, techniques.len() as u64);
     }
-    let head = [
-        "technique",
-        "10 MiB (ms)",
-        "100 MiB",
-        "leaves, 10 MiB",
-        "100 MiB",
-        "index pages",
-        "100 MiB",
-    ];
-    let tables = vec![table("biliris-size", SIZES.title, &head, rows)];
-    let notes = vec![
-        "As many operations per MiB in both, so that both are equally aged; leaf data zeros \
-         over the sparse disk."
-            .into(),
-    ];
+    let head = heads(
+        "technique | 10 MiB (ms) | 100 MiB | leaves, 10 MiB | 100 MiB | index pages | 100 \
+         MiB",
+    );
+    let tables = vec![table("biliris-size", "Update cost against object size", &head, rows)];
+    let notes = notes::of("biliris-size", &[]);
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 

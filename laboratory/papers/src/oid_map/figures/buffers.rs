@@ -4,8 +4,7 @@ use anyhow::Result;
 
 use super::super::workload::Technique;
 use super::runs::{self, Measured};
-use crate::kit::claims;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::{claims, notes, plot::from_zero};
 use holdall_instrument::draw::{axis, number, paper_points, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
@@ -61,24 +60,12 @@ fn figure(settings: &Settings<'_>, work: usize, name: &str) -> Result<Outcome> {
             drawn.push(paper_points("paper: cmDM", flat(30.0 / 5000.0)));
         }
         let objects = runs::objects(large, settings.quick);
-        let named = Named {
-            id: &format!("{}-{size}", name.to_lowercase()),
-            title: &format!("{name}, {objects} objects"),
-            caption: "Lower is better. Handles placed at random (rBT, rDM) and hashed ones (LH) \
-                      lie near 1 at any buffer; clustered ones (cBT, clDM, cmDM) below. The \
-                      paper's points are its sums (§6.1), and for LH 5 % of the table in the \
-                      buffer.",
-        };
+        let id = format!("{}-{size}", name.to_lowercase());
+        let named = [&*id, &*format!("{name}, {objects} objects")];
         outcome.panels.push(from_zero(named, axis("buffer (pages)"), "faults per request", drawn));
         outcome.claims.push(direct_wins(&all, work, [name, size]));
     }
-    outcome.notes.push(
-        "Buffers are 500 to 3000 pages for 5,000,000 objects and in proportion for fewer. A third \
-         as many requests as are counted come before as a warm-up; the paper names neither. Its \
-         sums are of Sequential on the large base; it calls the small base and, for clustered \
-         placement, Hot almost the same."
-            .to_owned(),
-    );
+    outcome.notes.extend(notes::of("eickler buffers", &[]));
     Ok(outcome)
 }
 

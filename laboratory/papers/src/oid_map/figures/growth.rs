@@ -12,8 +12,7 @@ use super::super::hash::{CAPACITY, Control, LinearHash};
 use super::super::mapping::{Mapping, Place};
 use super::super::oid::Handle;
 use super::super::workload::{Base, Technique};
-use crate::kit::claims;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::{claims, notes, plot::from_zero};
 use holdall_instrument::draw::{axis, number, paper_points, percent, series};
 use holdall_instrument::experiment::{Outcome, Settings};
 
@@ -69,10 +68,10 @@ pub fn load(settings: &Settings<'_>) -> Result<Outcome> {
         all.push((name, grow(control, objects, settings.seed)?));
     }
     let mut outcome = Outcome::default();
-    for (at, id, y, caption) in [
-        (0, "new", "faults per new object", "Lower is better. A fuller table splits less often."),
-        (1, "found", "faults per look-up", "Lower is better. Above 1 lie overflow pages."),
-        (2, "full", "utilization, %", "Higher is better. The paper: 69 % on average (§3.1.1)."),
+    for (at, id, y) in [
+        (0, "new", "faults per new object"),
+        (1, "found", "faults per look-up"),
+        (2, "full", "utilization, %"),
     ] {
         let of = |(name, curves): &(&str, [Curve; 3])| series(*name, curves[at].clone());
         let mut drawn: Vec<_> = all.iter().map(of).collect();
@@ -80,7 +79,7 @@ pub fn load(settings: &Settings<'_>) -> Result<Outcome> {
             let flat = |n: usize| (all[0].1[2][n].0, 69.0);
             drawn.push(paper_points("paper", vec![flat(0), flat(STEPS - 1)]));
         }
-        let named = Named { id, title: "Linear hashing that grows tenfold", caption };
+        let named = [id, "Linear hashing that grows tenfold"];
         outcome.panels.push(from_zero(named, axis("objects"), y, drawn));
     }
     let [new, found, full] = all[0].1.each_ref().map(mean);
@@ -99,13 +98,9 @@ pub fn load(settings: &Settings<'_>) -> Result<Outcome> {
             number(worst)
         )),
     ];
-    outcome.notes.push(format!(
-        "Tables tuned for {} objects grow to {objects}; new OIDs come in no order; buffer of {} \
-         pages. On collision is Litwin's first criterion, the paper's; under load control a bucket \
-         is split whenever entries are more than that share of what the buckets hold.",
-        objects / 10,
-        objects / 5000
-    ));
+    outcome
+        .notes
+        .extend(notes::of("eickler-load", &[&(objects / 10), &objects, &(objects / 5000)]));
     Ok(outcome)
 }
 
@@ -148,14 +143,9 @@ pub fn reuse(settings: &Settings<'_>) -> Result<Outcome> {
         claims::says("E11 slots", &[], both, linear.max(matrix) <= 1.05),
         claims::says("E11 B+-tree", &[], percent(tree), tree > 1.05),
     ];
-    let caption = "Lower is better. Direct mapping gives the slots of deleted objects to new ones; \
-                   leaves of the tree are not merged, as in the paper.";
-    let named = Named { id: "bytes", title: "Space as objects are replaced", caption };
+    let named = ["bytes", "Space as objects are replaced"];
     let x = axis("objects replaced ÷ objects");
     let panels = vec![from_zero(named, x, "bytes of the mapping for a live object", drawn)];
-    let notes = vec![format!(
-        "{objects} objects; one drawn at random is deleted, and a new one created near the last \
-         new one. Hashed OIDs are counted up."
-    )];
+    let notes = notes::of("eickler-reuse", &[&objects]);
     Ok(Outcome { panels, claims, notes, ..Outcome::default() })
 }

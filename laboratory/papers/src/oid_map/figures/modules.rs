@@ -4,8 +4,7 @@ use anyhow::Result;
 
 use super::super::workload::Technique;
 use super::runs::{self, MODULES, What};
-use crate::kit::claims;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::{claims, notes, plot::from_zero};
 use holdall_instrument::draw::{log_axis, number, paper_points, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
@@ -28,11 +27,8 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
         if matches!(what, What::Select | What::Five) {
             drawn.push(paper_points("paper: cmDM", vec![(5.0, 0.8)]));
         }
-        let caption = "Lower is better. The paper: the larger the module, the fewer faults of \
-                       linear and matrix placement (§6.2); random placement stays just under 1. \
-                       Its point for cmDM is a lower bound.";
-        let (named, x) = (Named { id, title, caption }, log_axis("pages per module"));
-        outcome.panels.push(from_zero(named, x, "faults per request", drawn));
+        let x = log_axis("pages per module");
+        outcome.panels.push(from_zero([id, title], x, "faults per request", drawn));
     }
     let curves = |what| direct.map(|technique| of(technique, what));
     let [random, linear, matrix] = curves(What::Five).map(|curve| curve[0].1);
@@ -46,11 +42,7 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
     }
     let best = |what| most(&of(Technique::LinearDirect, what), &of(Technique::MatrixDirect, what));
     outcome.claims.extend(scans(&best, all[Technique::MatrixDirect as usize].used / 20, settings));
-    outcome.notes.push(
-        "Buffer: 1,000 pages for 5,000,000 objects. E6's small modules have five pages, so that \
-         both readings of Random ask for all of them."
-            .to_owned(),
-    );
+    outcome.notes.extend(notes::of("eickler-10", &[]));
     Ok(outcome)
 }
 

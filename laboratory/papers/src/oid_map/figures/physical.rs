@@ -12,8 +12,7 @@ use super::super::oid::Handle;
 use super::super::physical::Objects;
 use super::super::workload::{Base, TABLE_2, Technique, Workload};
 use super::runs;
-use crate::kit::claims;
-use crate::kit::plot::{Named, from_zero};
+use crate::kit::{claims, notes, plot::from_zero};
 use holdall_instrument::draw::{axis, number, paper_points, percent, series};
 use holdall_instrument::experiment::{Outcome, Settings};
 
@@ -94,10 +93,13 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
             series(*name, points.collect())
         });
         let paper = paper_points("paper: physical", vec![(100.0, 2.0)]);
-        let caption = "Lower is better. Pages of data and of the mapping together; the paper's \
-                       point: often two faults where a forward is met (§1).";
-        let (named, x) = (Named { id, title, caption }, axis("objects that have moved, %"));
-        panels.push(from_zero(named, x, "faults per object read", drawn.chain([paper]).collect()));
+        let x = axis("objects that have moved, %");
+        panels.push(from_zero(
+            [id, title],
+            x,
+            "faults per object read",
+            drawn.chain([paper]).collect(),
+        ));
     }
     let [physical, .., linear, matrix] = [0, 1, 2, 3, 4].map(|n| &all[n].1);
     let last = MOVED.len() - 1;
@@ -110,12 +112,6 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
         claims::says("E12 space", &[], percent(grown), grown > 1.05),
     ];
     let count = runs::objects(false, settings.quick);
-    let notes = vec![format!(
-        "The small base, {count} objects. Buffers of {} pages for data and as many for the \
-         mapping, both together for physical OIDs. An object that moves goes to a place that \
-         another left, else behind the last page. A physical OID leads to the first place, where \
-         a forward stays.",
-        runs::scaled(1000, count),
-    )];
+    let notes = notes::of("eickler-physical", &[&count, &runs::scaled(1000, count)]);
     Ok(Outcome { panels, claims, notes, ..Outcome::default() })
 }

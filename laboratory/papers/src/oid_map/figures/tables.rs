@@ -15,7 +15,7 @@ use super::super::oid::Handle;
 use super::super::pages::PAGE;
 use super::super::workload::{Technique, WARM};
 use super::runs;
-use crate::kit::claims;
+use crate::kit::{claims, notes};
 use holdall_instrument::claim::ratio;
 use holdall_instrument::draw::{number, percent};
 use holdall_instrument::experiment::{Outcome, Settings};
@@ -46,7 +46,7 @@ pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
             outcome.claims.push(row.because(why));
         }
     }
-    outcome.notes.push("MB are 10⁶ bytes; the paper does not say.".to_owned());
+    outcome.notes.extend(notes::of("eickler-table1", &[]));
     Ok(outcome)
 }
 
@@ -69,34 +69,23 @@ fn contradicted(objects: usize, paper: f64) -> String {
 pub fn created(settings: &Settings<'_>) -> Result<Outcome> {
     let all = runs::all(settings, true)?;
     let mut claims = Vec::new();
-    for (id, technique, n, about) in [
-        ("direct mapping", Technique::MatrixDirect, 0, ""),
-        ("B+-tree", Technique::ClusteredTree, 0, ""),
-        ("linear hashing", Technique::Hash, 0, ""),
-        ("linear hashing, after the first split", Technique::Hash, 1, COUNTED),
-        ("linear hashing, OIDs in no order", Technique::Hash, 2, SCATTERED),
+    for (id, technique, n) in [
+        ("direct mapping", Technique::MatrixDirect, 0),
+        ("B+-tree", Technique::ClusteredTree, 0),
+        ("linear hashing", Technique::Hash, 0),
+        ("linear hashing, after the first split", Technique::Hash, 1),
+        ("linear hashing, OIDs in no order", Technique::Hash, 2),
     ] {
         let faults = all[technique as usize].created[n];
         let ours = faults.all() as f64 / runs::NEW as f64;
-        let why = format!("{} objects: {faults}.{about}", runs::NEW);
-        claims.push(claims::measures("E8 {0}", &[&id], ours).remark(why));
+        claims.push(claims::measures("E8 {0}", &[&id, &runs::NEW, &faults], ours));
     }
-    let notes = vec![format!(
-        "{} new objects in new data pages, each after as many random requests as the buffer has \
-         pages ({}). {WARM} objects before them, with their requests, are not counted. The last 20 \
-         handle pages of a matrix, and the last leaf of a tree with the nodes above it, stay in \
-         the buffer (§6.3). The paper's 0.006 is held against 1/170, which it rounds.",
-        runs::NEW,
-        runs::scaled(1000, runs::objects(true, settings.quick)),
-    )];
+    let notes = notes::of(
+        "eickler-table3",
+        &[&runs::NEW, &runs::scaled(1000, runs::objects(true, settings.quick)), &WARM],
+    );
     Ok(Outcome { claims, notes, ..Outcome::default() })
 }
-
-const COUNTED: &str = " It holds because OIDs are counted up: new ones meet the buckets in the \
-                       order in which these are split, the bucket that overflows is the one that \
-                       splits, and needs no overflow page. The next row has the other order.";
-const SCATTERED: &str = " Each new OID meets any bucket, all of which are full: it reads that \
-                         bucket, gets an overflow page, and another bucket is read and split.";
 
 pub fn direct(settings: &Settings<'_>) -> Result<Outcome> {
     let mut worst = 0;
