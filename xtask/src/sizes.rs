@@ -15,7 +15,6 @@ const LINES: [(&str, usize); 5] = [
     // with places, which were the papers'.
     ("laboratory/instrument", 7_135),
     ("laboratory/peers", 920),
-    // Experiments that were missing: PostgreSQL as a server, fragment caches, threads, physical OIDs,
     // What the report prints of claims, plots and experiments is data beside the code.
     ("laboratory/papers", 18_000),
     // A script that prints no figure is ended; each part begins with nothing left to write.
