@@ -6,7 +6,7 @@
 
 use super::{Inner, Options, Parts, format, pager, refuse_short};
 use crate::cache::holder::Holder;
-use crate::txn::{Beside, Volume, Waiting, has_writer, newest_superblock};
+use crate::txn::{Beside, Volume, Waiting, has_writer};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
@@ -53,8 +53,8 @@ pub(crate) fn open_beside(storage: &Arc<dyn Storage>, options: &Options) -> Resu
             false => alone(storage, options, &slots.best),
         };
         let changed = || {
-            let now = newest_superblock(&*storage.volume());
-            !now.is_ok_and(|sb| sb.is_some_and(|sb| sb.sequence == slots.best.sequence))
+            let now = format::read_slots(&**storage, options);
+            !now.is_ok_and(|now| now.best.sequence == slots.best.sequence)
         };
         match tried {
             Ok(Tried::Opened(inner)) => return Ok(inner),

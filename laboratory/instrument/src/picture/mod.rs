@@ -105,12 +105,6 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// With a caption: what to see in the drawing.
-    #[must_use]
-    pub fn caption(self, caption: impl Into<String>) -> Self {
-        Self { caption: caption.into(), ..self }
-    }
-
     /// Which of the panel's series the numbers from elsewhere at `index` belong to: the one of
     /// ours that bears their name without `paper: `, up to a comma if need be. Itself, if there
     /// is none.

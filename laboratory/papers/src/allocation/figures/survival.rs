@@ -9,7 +9,6 @@ use crate::allocation::recovery::Recovery;
 use crate::allocation::workload::{Pareto, Stream};
 use crate::kit::{claims, notes};
 use anyhow::{Result, ensure};
-use holdall_instrument::claim::equal;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_io::Storage;
 use holdall_testkit::{CostModel, CountedDisk, CrashKind, FaultPlan, FaultyStorage, SparseDisk};
@@ -137,8 +136,8 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     }
     let [tried, whole, left] = doublings(if settings.quick { 64 } else { 512 })?;
     let mut claims: Vec<Claim> = crashes.iter().flat_map(judged).collect();
-    let text = "doublings broken off at each write that were then finished, every key in place";
-    claims.push(equal("I12", text, tried as f64, whole as f64, ""));
+    let ours = format!("{whole} of {tried}");
+    claims.push(claims::says("I12", &[], ours, whole == tried));
     let claims = claims.into_iter().map(|c| c.judged_when_quick()).collect();
     let table = columns(
         "crashes",
