@@ -42,9 +42,10 @@ pub mod version;
 
 pub use busy::Busy;
 pub use error::{Error, Result};
+pub use holdall_memory::{PageMemory, PageRef};
 pub use names_value::NameValue;
 pub use page::PageKind;
-pub use pages::{PageRead, PageRef, PageWrite};
+pub use pages::{PageRead, PageWrite};
 pub use put_mode::PutMode;
 pub use run_set::RunSet;
 pub use types::{Lsn, Oid, PageNo, PageRun};

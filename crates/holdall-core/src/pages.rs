@@ -5,12 +5,8 @@
 //! over them and are so tested alone.
 
 use crate::page::{self, PageKind};
-use crate::{Error, PageNo, PageRun, Result};
+use crate::{Error, PageNo, PageRef, PageRun, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-/// One version of a page; immutable, cheap to clone.
-pub type PageRef = Arc<[u8]>;
 
 /// Reads pages of one consistent state.
 pub trait PageRead {
@@ -138,7 +134,7 @@ impl PageWrite for MemPages {
         self.find(page, kind)?;
         self.writes += 1;
         let found = self.pages.get_mut(&page).ok_or_else(|| Error::page(page, "vanished"))?;
-        Ok(Arc::make_mut(found))
+        Ok(found.make_mut())
     }
 
     fn alloc_run(&mut self, want: u64, _near: Option<PageNo>) -> Result<PageRun> {

@@ -7,33 +7,30 @@
 //!
 //! Threads: a page belongs to who took it, until it is dropped.
 
-use memmap2::MmapMut;
+use holdall_memory::Piece;
 use parking_lot::Mutex;
 
-/// Bytes of a huge page on most systems.
-pub(crate) const HUGE: usize = 2 << 20;
+pub(crate) use holdall_memory::HUGE;
 /// Pages that the process keeps for the next.
 const SPARE: usize = 4;
 
-static SPARES: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
+static SPARES: Mutex<Vec<Piece>> = Mutex::new(Vec::new());
 
 /// [`HUGE`] bytes, aligned to as many. One page if the system has one free; else many.
 #[derive(Debug)]
-pub(crate) struct HugePage(Option<MmapMut>);
+pub(crate) struct HugePage(Option<Piece>);
 
 impl HugePage {
     /// One that was kept, or a new one. `None` if there is no memory.
     pub(crate) fn take() -> Option<Self> {
         // In a child forked while another thread had the lock, it stays locked.
         let kept = SPARES.try_lock().and_then(|mut spares| spares.pop());
-        kept.or_else(new).map(|memory| Self(Some(memory)))
+        kept.or_else(|| Piece::new(true)).map(|memory| Self(Some(memory)))
     }
 
     /// Its bytes.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        let memory = self.0.as_deref_mut().unwrap_or_default();
-        let skip = skip(memory);
-        memory.get_mut(skip..skip + HUGE).unwrap_or_default()
+        self.0.as_mut().map(Piece::bytes).unwrap_or_default()
     }
 }
 
@@ -44,22 +41,6 @@ impl Drop for HugePage {
             spares.push(memory);
         }
     }
-}
-
-/// Addresses twice as long, so that a page lies in them; only what is touched takes memory.
-fn new() -> Option<MmapMut> {
-    let memory = MmapMut::map_anon(2 * HUGE).ok()?;
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    {
-        // A hint: many small pages do as well, only slower.
-        let _ = memory.advise_range(memmap2::Advice::HugePage, skip(&memory), HUGE);
-    }
-    Some(memory)
-}
-
-/// Bytes before the first multiple of [`HUGE`].
-fn skip(memory: &[u8]) -> usize {
-    memory.as_ptr().addr().next_multiple_of(HUGE) - memory.as_ptr().addr()
 }
 
 #[cfg(test)]

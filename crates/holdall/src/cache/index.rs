@@ -8,23 +8,23 @@
 //! the mark of use. Readers take no lock and write nothing but that mark, when it changes.
 //!
 //! The argument for the unsafe code:
-//! - A place is null or an `Arc<[u8]>` of `page_size` bytes turned into a pointer, one count
-//!   of which the place owns. Bytes that an `Arc` shares are never written.
+//! - A place is null or a `PageRef` of `page_size` bytes turned into a pointer, one count
+//!   of which the place owns. Bytes that are shared are never written.
 //! - Who takes a pointer out of its place gives the count up only through the collector,
 //!   which waits for every pin taken before. A reader loads a place under a pin, so the count
 //!   it relies on is there until the pin ends; what it is lent does not outlive the pin.
 //! - The store of a pointer releases, the load acquires: the bytes are seen as written.
-//! - The lowest bit of a pointer is the mark of use: `Arc<[u8]>` aligns its bytes to those of
-//!   its counts, checked below.
+//! - The lowest bit of a pointer is the mark of use: a `PageRef` aligns its bytes as its
+//!   count, checked below.
 #![expect(unsafe_code, reason = "pointers shared without a lock; the argument is above")]
 
 use crate::prefetch;
 use crossbeam_epoch::{self as epoch, Guard};
 use holdall_core::page;
 use holdall_core::{Lsn, PageNo, PageRef};
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::AcqRel};
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 
@@ -34,7 +34,7 @@ const USED: usize = 1;
 const MOST_PLACES: usize = 1 << 23;
 /// Neighbours among this many pages, the smallest space by default, keep neighbouring places.
 const STRIDE_BITS: u32 = 14;
-// `Arc<[u8]>` keeps two counts before the bytes, so these are aligned as the counts are.
+// A `PageRef` keeps its count before the bytes, so these are aligned as the count is.
 const _: () = assert!(align_of::<AtomicUsize>() > USED);
 
 /// While it lives, pages found in an [`Index`] stay in memory.
@@ -111,13 +111,11 @@ impl Index {
     /// As [`Index::get`], counting a reference.
     pub(crate) fn share(&self, page: PageNo, lsn: Lsn) -> Option<PageRef> {
         let pin = Pin::new();
-        let bytes = ptr::from_ref(self.get(page, lsn, &pin)?);
-        // SAFETY: the pointer came from `Arc::into_raw` of bytes of this length, and the
+        let bytes = self.get(page, lsn, &pin)?.as_ptr();
+        // SAFETY: the pointer came from `PageRef::into_raw` of bytes of this length, and the
         // place's own count is there while the pin lives.
-        unsafe {
-            Arc::increment_strong_count(bytes);
-            Some(Arc::from_raw(bytes))
-        }
+        let shared = ManuallyDrop::new(unsafe { PageRef::from_raw(bytes, self.page_size) });
+        Some((*shared).clone())
     }
 
     #[inline]
@@ -154,7 +152,7 @@ impl Index {
         }
         let first = self.first(page);
         let holds = |place: usize, what: *const u8| ptr::eq(self.peek(place), what);
-        let start = Arc::into_raw(new.clone()).cast::<u8>().cast_mut();
+        let start = new.clone().into_raw().cast_mut();
         let chosen = old
             .and_then(|old| [first, first ^ 1].into_iter().find(|p| holds(*p, old.as_ptr())))
             .or_else(|| [first, first ^ 1].into_iter().find(|p| holds(*p, ptr::null())));
@@ -193,11 +191,11 @@ impl Index {
         let old = untagged(self.places[place].swap(new, AcqRel));
         if !old.is_null() {
             let pin = Pin::new();
-            let bytes = ptr::slice_from_raw_parts(old.cast_const(), self.page_size);
+            let len = self.page_size;
             // SAFETY: no place holds the pointer any more and its count is ours; readers that
             // loaded it before the swap have pins, which the collector waits for. Giving up a
             // count borrows nothing and may happen on any thread.
-            unsafe { pin.0.defer_unchecked(move || drop(Arc::from_raw(bytes))) };
+            unsafe { pin.0.defer_unchecked(move || drop(PageRef::from_raw(old, len))) };
         }
     }
 }
@@ -207,9 +205,8 @@ impl Drop for Index {
         for place in &mut self.places {
             let start = untagged(*place.get_mut());
             if !start.is_null() {
-                let bytes = ptr::slice_from_raw_parts(start.cast_const(), self.page_size);
                 // SAFETY: nobody else has the index; the count is the place's own.
-                drop(unsafe { Arc::from_raw(bytes) });
+                drop(unsafe { PageRef::from_raw(start, self.page_size) });
             }
         }
     }
@@ -261,10 +258,10 @@ mod tests {
         assert!(index.get(PageNo(11), all, &pin).is_none(), "another page of this place");
         let lent = index.get(PageNo(3), all, &pin).unwrap();
         index.publish(PageNo(3), Some(&a), &b);
-        assert_eq!(Arc::strong_count(&a), 2, "what is lent keeps its count while the pin lives");
+        assert_eq!(a.count(), 2, "what is lent keeps its count while the pin lives");
         assert_eq!(lent, &*a);
         assert!(index.get(PageNo(3), Lsn(19), &pin).is_none());
-        assert!(index.share(PageNo(3), Lsn(20)).is_some_and(|s| Arc::ptr_eq(&s, &b)));
+        assert!(index.share(PageNo(3), Lsn(20)).is_some_and(|s| s.is_same(&b)));
         index.withdraw(PageNo(3), &b);
         assert!(index.get(PageNo(3), all, &pin).is_none());
     }
@@ -283,7 +280,7 @@ mod tests {
         assert!(found(9) && found(17), "what has no place is withdrawn from none");
         drop(index);
         // What was taken out may wait for the collector; what was there to the end does not.
-        assert_eq!(Arc::strong_count(&pages[1]), 1);
+        assert_eq!(pages[1].count(), 1);
     }
 
     #[test]

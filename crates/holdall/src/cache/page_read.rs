@@ -6,14 +6,13 @@ use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, PageNo, PageRef, Result};
 use holdall_io::{Disk, Near};
-use std::sync::Arc;
 
 /// Reads and checks a page in place.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Corrupt`].
 pub fn read_in_place(disk: &dyn Disk, page_size: usize, page: PageNo) -> Result<PageRef> {
-    read_by(page_size, (page, page), |at, to| disk.read_at(at, to))
+    read_by(PageRef::zeroed(page_size), (page, page), |at, to| disk.read_at(at, to))
 }
 
 /// Reads and checks the version of `page` that lies at `image`.
@@ -25,7 +24,7 @@ pub fn read_image(
     page_size: usize,
     (page, image): (PageNo, PageNo),
 ) -> Result<PageRef> {
-    read_by(page_size, (image, page), |at, to| disk.read_at(at, to))
+    read_by(PageRef::zeroed(page_size), (image, page), |at, to| disk.read_at(at, to))
 }
 
 /// Reads and checks the old version of `page` that lies, masked, at `at` in scratch.
@@ -37,7 +36,7 @@ pub fn read_masked(
     page_size: usize,
     (page, at): (PageNo, PageNo),
 ) -> Result<PageRef> {
-    read_by(page_size, (at, page), |at, to| {
+    read_by(PageRef::zeroed(page_size), (at, page), |at, to| {
         disk.read_at(at, to)?;
         if !mutation::is(Mutation::R38Masked) {
             page::mask(to);
@@ -55,19 +54,18 @@ pub(super) fn near(kind: PageKind) -> Near {
     }
 }
 
-/// Reads what lies at a page, and must be the page `address`, by `read`, which fills a buffer
-/// from a byte of the volume.
+/// Reads into `bytes` what lies at a page, and must be the page `address`, by `read`, which fills a
+/// buffer from a byte of the volume.
 pub(super) fn read_by(
-    page_size: usize,
+    mut bytes: PageRef,
     (page, address): (PageNo, PageNo),
     read: impl FnOnce(u64, &mut [u8]) -> std::io::Result<()>,
 ) -> Result<PageRef> {
     if page > PageNo::MAX {
         return Err(Error::page(page, "impossible page number"));
     }
-    let mut bytes: PageRef = std::iter::repeat_n(0, page_size).collect();
-    let buffer = Arc::get_mut(&mut bytes).ok_or_else(|| Error::page(page, "buffer is shared"))?;
-    let at = page.0 * page_size as u64;
+    let buffer = bytes.get_mut().ok_or_else(|| Error::page(page, "buffer is shared"))?;
+    let at = page.0 * buffer.len() as u64;
     read(at, buffer).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::page(page, "lies beyond the end of the file"),
         _ => Error::io(format!("reading page {page} at byte {at}"), e),

@@ -16,7 +16,7 @@ use super::page_hash::PageHash;
 use super::page_read::{near, read_by};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
-use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
+use holdall_core::{Error, Lsn, PageMemory, PageNo, PageRef, Result};
 use holdall_io::Disk;
 use parking_lot::{Condvar, Mutex, RwLock, RwLockWriteGuard};
 use std::collections::hash_map::Entry;
@@ -138,7 +138,6 @@ pub struct PoolStats {
 #[derive(Debug)]
 pub struct Pool {
     disk: Arc<dyn Disk>,
-    page_size: usize,
     /// The newest version of each frame, unless another page took its place.
     index: Index,
     /// Where things lie in pages.
@@ -152,6 +151,8 @@ pub struct Pool {
     advances: AtomicU64,
     /// The process that holds the only state that is read, and has what is in place no more.
     holder: Option<Arc<dyn Holder>>,
+    /// Memory for its pages; the last, so that it is dropped behind them.
+    pub(crate) memory: PageMemory,
 }
 
 impl Pool {
@@ -161,7 +162,7 @@ impl Pool {
         let shards = if pages >= 1024 { 64 } else { 1 };
         Self {
             disk,
-            page_size,
+            memory: PageMemory::new(page_size),
             index: Index::new(pages, page_size),
             hints: LayoutHints::new(pages),
             shards: (0..shards).map(|_| Shard::default()).collect(),
@@ -295,7 +296,7 @@ impl Pool {
         self.misses.fetch_add(1, Relaxed);
         let (disk, advances) = (&*self.disk, self.advances.load(SeqCst));
         let how = |at, to: &mut [u8]| disk.read_near(at, to, near(kind));
-        let read = read_by(self.page_size, (page, address), how);
+        let read = read_by(self.memory.zeroed(), (page, address), how);
         if !read.as_ref().is_ok_and(|bytes| page::lsn(bytes) <= lsn)
             && let Some(found) = self.cached(shard, page, lsn)
         {

@@ -292,8 +292,8 @@ impl Pager {
     fn install_change(&self, replay: &Replay<'_>, no: PageNo, from: Lsn) -> Result<()> {
         let mut base = self.pool.newest_in_memory(no);
         let known = base.is_some();
-        let mut bytes: PageRef = std::iter::repeat_n(0, self.page_size()).collect();
-        let to = Arc::get_mut(&mut bytes).ok_or_else(|| Error::page(no, "buffer is shared"))?;
+        let mut bytes = PageRef::zeroed(self.page_size());
+        let to = bytes.get_mut().ok_or_else(|| Error::page(no, "buffer is shared"))?;
         let lsn = replay.make(&self.volume, no, to, &mut |to| {
             match &base {
                 Some(base) => to.copy_from_slice(base),
@@ -301,7 +301,7 @@ impl Pager {
                     raw_page(&self.volume, no, to)?;
                     // Torn or newer it makes the same, and serves no reader.
                     let whole = page::check(to, no).is_ok() && page::lsn(to) <= from;
-                    base = whole.then(|| to.iter().copied().collect());
+                    base = whole.then(|| PageRef::from(&*to));
                 }
             }
             Ok(())

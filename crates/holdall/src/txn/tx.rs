@@ -127,7 +127,7 @@ impl PageTx {
     /// # Errors
     /// As [`PageTx::page`].
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
-        Ok(Arc::make_mut(&mut self.copy(no, kind)?.now))
+        Ok(self.copy(no, kind)?.now.make_mut())
     }
 
     /// The transaction's copy of the page, about to change.
@@ -199,13 +199,13 @@ impl PageTx {
         if !self.pager.pool.forget(no) {
             return Err(Error::page(no, "is to be made anew before its last change is in place"));
         }
-        let mut now = std::iter::repeat_n(0, self.pager.page_size()).collect::<PageRef>();
-        page::head(Arc::make_mut(&mut now), kind, no, owner);
+        let mut now = self.pager.pool.memory.zeroed();
+        page::head(now.make_mut(), kind, no, owner);
         if kind == PageKind::Heap {
             self.new.note_heap_page(no.0, &self.pager, self.base, &mut self.pages);
         }
         let page = self.pages.insert(no.0, TxPage::new(now));
-        Ok(Arc::make_mut(&mut page.now))
+        Ok(page.now.make_mut())
     }
 
     /// Drops what the transaction holds of a page that it frees.
@@ -434,7 +434,7 @@ impl PageTx {
             let Some(p) = self.pages.get_mut(&no) else { continue };
             let in_place = checksum_at.is_none();
             if let Some(at) = checksum_at {
-                let sum = page::seal(Arc::make_mut(&mut p.now), lsn);
+                let sum = page::seal(p.now.make_mut(), lsn);
                 holdall_core::bytes::put_u32(&mut records, at, sum);
             }
             let version = (lsn, p.now.clone());

@@ -36,7 +36,7 @@ impl TxPage {
 
     /// A page that was `base` before, which lies at `image` or in its place.
     pub(super) fn existing(base: PageRef, image: Option<PageNo>) -> Self {
-        let now = PageRef::from(&*base);
+        let now = base.copy();
         Self::with(Some(base), image, now)
     }
 

@@ -27,7 +27,6 @@ use holdall_core::{Lsn, PageNo, PageRun, Result, RunSet};
 use list::List;
 use logged::Logged;
 use sending::Sending;
-use std::sync::Arc;
 use write_behind::{BATCH_BYTES, Batch, NewBytes};
 
 /// The newest heap pages are likely still being filled.
@@ -301,7 +300,7 @@ fn gather(pages: &mut TxPages, numbers: &[u64], base: Lsn, batch: &mut Batch) {
     for no in numbers {
         let Some(p) = pages.get_mut(no) else { continue };
         if p.base.is_none() && !p.sent {
-            page::seal(Arc::make_mut(&mut p.now), base);
+            page::seal(p.now.make_mut(), base);
             p.sent = true;
             let place = p.own_image().unwrap_or(PageNo(*no));
             batch.push(place, NewBytes::Page(p.now.clone()));
