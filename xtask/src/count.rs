@@ -8,7 +8,8 @@ use anyhow::Result;
 use std::path::Path;
 
 /// The engine and what it stands on.
-const ENGINE: [&str; 3] = ["crates/holdall-io", "crates/holdall-core", "crates/holdall"];
+const ENGINE: [&str; 4] =
+    ["crates/holdall-memory", "crates/holdall-io", "crates/holdall-core", "crates/holdall"];
 
 /// Prints all figures.
 ///

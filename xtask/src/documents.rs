@@ -19,7 +19,7 @@ const BUDGETS: [(&str, usize); 23] = [
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops; scrubs;
     // what was tried at a scale; growth within the contract, and what is kept for appends.
-    ("docs/design.md", 4_440),
+    ("docs/design.md", 4_457),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
@@ -79,7 +79,7 @@ const BUDGETS: [(&str, usize); 23] = [
 /// backups; salvage; objects in a bucket: their format, the command, object_store and Python, and their
 /// linearizability. What a names entry says, what was measured of copies checked in one pass; growth by
 /// what may be free, windows behind objects that grow. How the lab's claims are kept and shown.
-const ALL: usize = 53_290;
+const ALL: usize = 53_310;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -50,9 +50,10 @@ const SERVER: [&[&str]; 11] = [
 ];
 
 /// The folder of each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 17] = [
-    ("crates/holdall-io", &[]),
-    ("crates/holdall-core", &[]),
+const CRATES: [(&str, &[&str]); 18] = [
+    ("crates/holdall-memory", &[]),
+    ("crates/holdall-io", &["holdall-memory"]),
+    ("crates/holdall-core", &["holdall-memory"]),
     ("crates/holdall-testkit", &["holdall-io"]),
     ("crates/holdall", &["holdall-io", "holdall-core"]),
     ("crates/holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
