@@ -18,6 +18,8 @@ impl Piece {
     pub fn new(huge: bool) -> Option<Self> {
         // Addresses twice as long, so that a page lies in them; only what is touched takes memory.
         let memory = MmapMut::map_anon(2 * HUGE).ok()?;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = huge;
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if huge {
             // A hint: many small pages do as well, only slower.
