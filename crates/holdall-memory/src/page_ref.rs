@@ -1,7 +1,7 @@
 //! Shared bytes of a page, and the memory that the pages of a store lie in.
 //!
 //! Owns: [`PageRef`] and [`PageMemory`]. Random gets touch several pages each, of a cache far larger
-//! than what the processor's table of addresses covers in pages of 4 KiB. PageMemory are cut from
+//! than what the processor's table of addresses covers in pages of 4 KiB. Frames are cut from
 //! huge pages where the system has some.
 //!
 //! Threads: any. A frame is given back without a lock, so that a child that was forked while
@@ -22,6 +22,7 @@ use crate::piece::{HUGE, Piece};
 use std::alloc::{self, Layout};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -100,12 +101,13 @@ impl PageRef {
     /// Another frame of the same memory with the same bytes.
     #[must_use]
     pub fn copy(&self) -> Self {
-        // SAFETY: the frame has a count of its home, which so is there.
-        let home = unsafe { self.header().home.as_ref() };
-        match home {
-            Some(frames) => frames.frame(|memory| memory.copy_from_slice(self)),
-            None => Self::from(&**self),
+        let home = self.header().home;
+        if home.is_null() {
+            return Self::from(&**self);
         }
+        // SAFETY: the frame has a count of its home, which is borrowed here and not given up.
+        let home = ManuallyDrop::new(unsafe { Arc::from_raw(home) });
+        home.frame(|memory| memory.copy_from_slice(self))
     }
 
     /// Counts those who have the bytes.
@@ -250,9 +252,10 @@ struct Frames {
 
 #[derive(Debug)]
 struct Taken {
-    /// PageMemory to be used again, linked.
+    /// Frames to be used again, linked.
     free: *mut u8,
-    pieces: Vec<Piece>,
+    /// Each with where its bytes begin: a borrow of them would meet those of pages.
+    pieces: Vec<(*mut u8, Piece)>,
     /// Of the last piece, what is not cut yet.
     rest: (*mut u8, usize),
 }
@@ -262,13 +265,11 @@ unsafe impl Send for Taken {}
 
 impl Frames {
     /// A frame of what `fill` writes to all of it; of the heap if there is no memory of its own.
-    fn frame(&self, fill: impl FnOnce(&mut [u8])) -> PageRef {
+    fn frame(self: &Arc<Self>, fill: impl FnOnce(&mut [u8])) -> PageRef {
         let mut made = match self.take() {
             None => PageRef::zeroed(self.len),
             Some(memory) => {
-                let home: *const Self = self;
-                // SAFETY: all frames are made by a handle or a frame that owns a count.
-                unsafe { Arc::increment_strong_count(home) };
+                let home = Arc::into_raw(Arc::clone(self));
                 // SAFETY: memory of a frame that nobody has; zeros or what it held before.
                 unsafe { PageRef::begin(memory, home, self.len) }
             }
@@ -319,8 +320,8 @@ impl Frames {
         free.iter().for_each(|frame| *lie.entry(of(*frame)).or_default() += 1);
         let mut gone = HashSet::new();
         let mut at = 0..pieces.len();
-        pieces.retain_mut(|piece| {
-            let place = piece.bytes().as_ptr().addr() / HUGE;
+        pieces.retain(|(start, _)| {
+            let place = start.addr() / HUGE;
             let whole = lie.get(&place).copied().unwrap_or(0) == at.next().map_or(0, cut);
             if whole {
                 gone.insert(place);
@@ -355,8 +356,9 @@ impl Taken {
         if self.rest.1 < bytes {
             // The first stays in small pages: many stores need few.
             let mut piece = Piece::new(!self.pieces.is_empty())?;
-            self.rest = (piece.bytes().as_mut_ptr(), HUGE);
-            self.pieces.push(piece);
+            let start = piece.bytes().as_mut_ptr();
+            self.rest = (start, HUGE);
+            self.pieces.push((start, piece));
         }
         let (start, left) = self.rest;
         // SAFETY: within the piece.
