@@ -25,7 +25,7 @@ impl HugePage {
     pub(crate) fn take() -> Option<Self> {
         // In a child forked while another thread had the lock, it stays locked.
         let kept = SPARES.try_lock().and_then(|mut spares| spares.pop());
-        kept.or_else(|| Piece::new(true)).map(|memory| Self(Some(memory)))
+        kept.or_else(Piece::huge).map(|memory| Self(Some(memory)))
     }
 
     /// Its bytes.

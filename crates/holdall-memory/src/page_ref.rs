@@ -2,7 +2,8 @@
 //!
 //! Owns: [`PageRef`] and [`PageMemory`]. Random gets touch several pages each, of a cache far larger
 //! than what the processor's table of addresses covers in pages of 4 KiB. Frames are cut from
-//! huge pages where the system has some.
+//! pieces, which [`PageMemory::collapse`] moves to huge pages when they are full: who needs a page
+//! does not wait for one.
 //!
 //! Threads: any. A frame is given back without a lock, so that a child that was forked while
 //! another thread took one can drop what it has.
@@ -16,9 +17,11 @@
 //! - A frame that was given back is on one of two lists, linked through its first bytes. Only
 //!   whom the lock of `Taken` lets takes frames from a list, and from the list without a lock all at
 //!   once: a link read is never one of a frame that somebody took meanwhile.
+//! - A piece goes back to the system when its [`PageMemory`] is dropped, or later: while somebody
+//!   borrows that, all pieces are there.
 #![expect(unsafe_code, reason = "memory cut from mappings; the argument is above")]
 
-use crate::piece::{HUGE, Piece};
+use crate::piece::{self, HUGE, Piece};
 use std::alloc::{self, Layout};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -27,7 +30,7 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Before the bytes of a frame.
 const HEADER: usize = size_of::<Header>();
@@ -215,7 +218,7 @@ impl PartialEq for PageRef {
 
 impl Eq for PageRef {}
 
-/// Memory for pages of one size, in huge pages. What is given back is used again; when this is
+/// Memory for pages of one size, for huge pages. What is given back is used again; when this is
 /// dropped the system has all of it again but the pieces in which a page is still held.
 #[derive(Debug)]
 pub struct PageMemory(Arc<Frames>);
@@ -225,8 +228,28 @@ impl PageMemory {
     #[must_use]
     pub fn new(len: usize) -> Self {
         let none = (ptr::null_mut(), 0);
-        let taken = Taken { free: ptr::null_mut(), pieces: Vec::new(), rest: none };
-        Self(Arc::new(Frames { len, returned: AtomicPtr::default(), taken: Mutex::new(taken) }))
+        let taken = Taken { free: ptr::null_mut(), pieces: Vec::new(), rest: none, collapsed: 0 };
+        let (returned, taken) = (AtomicPtr::default(), Mutex::new(taken));
+        Self(Arc::new(Frames { len, returned, taken, full: OnceLock::new() }))
+    }
+
+    /// `full` is called each time that a piece became full and may be collapsed. Only the first
+    /// call of this counts.
+    pub fn on_full(&self, full: impl Fn() + Send + Sync + 'static) {
+        let _ = self.0.full.set(Full(Box::new(full)));
+    }
+
+    /// Moves one more full piece to a huge page; returns whether there are others. Cost: a copy
+    /// of [`HUGE`] bytes, for which those who read and write them wait.
+    pub fn collapse(&self) -> bool {
+        let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = taken.full(self.0.bytes());
+        let Some(&(start, _)) = taken.pieces[..full].get(taken.collapsed) else { return false };
+        taken.collapsed += 1;
+        let more = taken.collapsed < full;
+        drop(taken);
+        piece::collapse(start);
+        more
     }
 
     /// A page of zeros.
@@ -248,6 +271,16 @@ struct Frames {
     /// Frames given back since somebody last looked, linked.
     returned: AtomicPtr<u8>,
     taken: Mutex<Taken>,
+    full: OnceLock<Full>,
+}
+
+/// What [`PageMemory::on_full`] was given.
+struct Full(Box<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Full")
+    }
 }
 
 #[derive(Debug)]
@@ -258,6 +291,8 @@ struct Taken {
     pieces: Vec<(*mut u8, Piece)>,
     /// Of the last piece, what is not cut yet.
     rest: (*mut u8, usize),
+    /// How many of the first pieces were moved to huge pages, if the system had some.
+    collapsed: usize,
 }
 
 // SAFETY: the pointers lead to memory of the mappings beside them, used under the lock alone.
@@ -288,7 +323,14 @@ impl Frames {
             taken.free = unsafe { first.cast::<*mut u8>().read() };
             return Some(first);
         }
-        taken.cut(self.bytes())
+        let pieces = taken.pieces.len();
+        let cut = taken.cut(self.bytes());
+        let is_next = taken.pieces.len() > pieces.max(1);
+        drop(taken);
+        if is_next && let Some(Full(full)) = self.full.get() {
+            full();
+        }
+        cut
     }
 
     /// Of a frame and its header.
@@ -351,11 +393,15 @@ impl Frames {
 }
 
 impl Taken {
+    /// How many pieces, from the first, have no memory left that was never used.
+    fn full(&self, bytes: usize) -> usize {
+        self.pieces.len() - usize::from(self.rest.1 >= bytes)
+    }
+
     /// Memory that was never used.
     fn cut(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         if self.rest.1 < bytes {
-            // The first stays in small pages: many stores need few.
-            let mut piece = Piece::new(!self.pieces.is_empty())?;
+            let mut piece = Piece::new()?;
             let start = piece.bytes().as_mut_ptr();
             self.rest = (start, HUGE);
             self.pieces.push((start, piece));
@@ -423,6 +469,34 @@ mod tests {
         let mut starts: Vec<usize> = all.iter().chain(&copies).map(|f| f.as_ptr().addr()).collect();
         starts.sort_unstable();
         assert!(starts.windows(2).all(|w| w[1] - w[0] >= LEN + HEADER), "frames overlap");
+    }
+
+    #[test]
+    fn full_pieces_are_collapsed_while_pages_change() {
+        let memory = PageMemory::new(LEN);
+        let told = Arc::new(AtomicUsize::new(0));
+        let tell = Arc::clone(&told);
+        memory.on_full(move || {
+            tell.fetch_add(1, Relaxed);
+        });
+        let mut all: Vec<PageRef> = (0..2600).map(|_| memory.zeroed()).collect();
+        // The last is not full.
+        assert_eq!(told.load(Relaxed), 5);
+        thread::scope(|scope| {
+            let pages = scope.spawn(|| {
+                for round in 0..20_usize {
+                    for (i, page) in all.iter_mut().enumerate() {
+                        assert!(round == 0 || page.iter().all(|b| *b == (i + round - 1) as u8));
+                        page.make_mut().fill((i + round) as u8);
+                    }
+                }
+            });
+            let calls = std::iter::repeat_with(|| memory.collapse()).take_while(|more| *more);
+            assert_eq!(calls.count(), 4);
+            pages.join().unwrap();
+        });
+        assert!(!memory.collapse());
+        assert!(all.iter().enumerate().all(|(i, page)| page.iter().all(|b| *b == (i + 19) as u8)));
     }
 
     #[test]

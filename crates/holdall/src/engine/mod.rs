@@ -127,6 +127,8 @@ pub(crate) struct BackgroundRequests {
     pub(crate) spare: bool,
     /// A collection was dropped and is to be emptied.
     pub(crate) drops: bool,
+    /// Memory for pages may be moved to huge pages.
+    pub(crate) memory: bool,
     pub(crate) stop: bool,
 }
 

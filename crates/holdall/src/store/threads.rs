@@ -1,6 +1,6 @@
-//! The store's own threads: checkpoints, flushing of deferred commits, emptying of dropped
-//! collections, syncs of the volume
-//! beside those of the log, and writing of new data while its transaction goes on.
+//! The store's own threads: checkpoints, flushing of deferred commits, what can wait (emptying of
+//! dropped collections, moving memory to huge pages), syncs of the volume beside those of the log,
+//! and writing of new data while its transaction goes on.
 //!
 //! They hold the store weakly while they wait, but for the last two, which hold its pager.
 //! [`Threads::stop`] ends and joins them, so
@@ -22,6 +22,9 @@ const HOME_EVERY: Duration = Duration::from_millis(20);
 
 /// What emptying a dropped collection leaves to others between two transactions.
 const DROP_PAUSE: Duration = Duration::from_millis(1);
+/// How long memory is moved to huge pages at once, and the pause before more is.
+const MOVE_FOR: Duration = Duration::from_millis(5);
+const MOVE_PAUSE: Duration = Duration::from_millis(20);
 
 type Shared = Arc<(Mutex<BackgroundRequests>, Condvar)>;
 
@@ -42,14 +45,20 @@ impl Threads {
         let shared = inner.requests.clone();
         let (weak, requests, pager) = (Arc::downgrade(inner), shared.clone(), inner.pager.clone());
         let defer = inner.options.defer;
+        let tell = shared.clone();
+        inner.pager.memory().on_full(move || {
+            let (requests, wake) = &*tell;
+            requests.lock().memory = true;
+            wake.notify_all();
+        });
         let first = spawn("holdall-checkpoint", move || {
             let (theirs, flush) = (pager.clone(), (weak.clone(), requests.clone()));
-            let drop = flush.clone();
+            let later = flush.clone();
             let others = [
                 spawn("holdall-sync", move || theirs.volume.run_syncs()),
                 spawn("holdall-write", move || pager.behind.run(&pager.volume)),
                 spawn("holdall-flush", move || flushes(&flush.0, &flush.1, defer)),
-                spawn("holdall-drop", move || drops(&drop.0, &drop.1)),
+                spawn("holdall-later", move || later_work(&later.0, &later.1)),
             ];
             checkpoints(&weak, &requests);
             others.into_iter().flatten().for_each(wait_for);
@@ -84,12 +93,14 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
     let mut spare = inner.upgrade().is_some_and(|inner| inner.has_images());
     loop {
         let mut w = requests.lock();
-        let mut idle = false;
+        let (mut idle, mut until) = (false, None);
         while !w.checkpoint && !w.stop && !idle {
             spare |= std::mem::take(&mut w.spare);
             if spare {
+                // What others are asked for does not put it off.
                 let every = if home { HOME_EVERY } else { GIVE_BACK_EVERY };
-                idle = wake.wait_for(&mut w, every).timed_out();
+                let until = *until.get_or_insert_with(|| Instant::now() + every);
+                idle = wake.wait_until(&mut w, until).timed_out();
             } else {
                 wake.wait(&mut w);
             }
@@ -118,31 +129,58 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
     }
 }
 
-/// Empties what was dropped, in transactions between which others have their turn.
-fn drops(inner: &Weak<Inner>, shared: &Shared) {
+/// What can wait, with pauses in which others have their turn.
+fn later_work(inner: &Weak<Inner>, shared: &Shared) {
     let (requests, wake) = &**shared;
     loop {
         let mut w = requests.lock();
-        while !w.drops && !w.stop {
+        while !w.drops && !w.memory && !w.stop {
             wake.wait(&mut w);
         }
         if w.stop {
             return;
         }
-        w.drops = false;
+        let drops = std::mem::take(&mut w.drops);
+        let memory = !drops && std::mem::take(&mut w.memory);
         drop(w);
         let Some(inner) = inner.upgrade() else { return };
-        match empty_dropped(&inner) {
-            Ok(true) => {
-                inner.ask_to_empty();
-                std::thread::sleep(DROP_PAUSE);
-            }
-            Ok(false) => {}
-            // It stays in the list. A closed store is opened again some day.
-            Err(Error::Invalid(_)) => {}
-            Err(e) => inner.note_background_error("emptying what was dropped", &e),
+        if drops {
+            empty(&inner);
+        }
+        let more = memory && move_memory(&inner);
+        drop(inner);
+        if memory {
+            let mut w = requests.lock();
+            w.memory |= more;
+            let pause = Instant::now() + MOVE_PAUSE;
+            while !w.stop && !w.drops && !wake.wait_until(&mut w, pause).timed_out() {}
         }
     }
+}
+
+/// Empties what was dropped, in transactions.
+fn empty(inner: &Arc<Inner>) {
+    match empty_dropped(inner) {
+        Ok(true) => {
+            inner.ask_to_empty();
+            std::thread::sleep(DROP_PAUSE);
+        }
+        Ok(false) => {}
+        // It stays in the list. A closed store is opened again some day.
+        Err(Error::Invalid(_)) => {}
+        Err(e) => inner.note_background_error("emptying what was dropped", &e),
+    }
+}
+
+/// Returns whether there is more to move.
+fn move_memory(inner: &Inner) -> bool {
+    let begun = Instant::now();
+    while inner.pager.memory().collapse() {
+        if begun.elapsed() > MOVE_FOR {
+            return true;
+        }
+    }
+    false
 }
 
 fn flushes(inner: &Weak<Inner>, shared: &Shared, defer: Duration) {

@@ -42,7 +42,7 @@ use crate::log::Log;
 use crate::metrics::{Distribution, Looks, Recorder};
 use direct::{Copied, WriteBehind};
 use holdall_core::page::PageKind;
-use holdall_core::{Busy, Error, Lsn, PageNo, PageRef, Result};
+use holdall_core::{Busy, Error, Lsn, PageMemory, PageNo, PageRef, Result};
 use housekeeping::Above;
 use imaged::{Places, Trees};
 use old_versions::OldVersions;
@@ -256,6 +256,11 @@ impl Pager {
     /// Pages whose newest version is not in place.
     pub fn dirty_pages(&self) -> usize {
         self.pool.dirty_pages()
+    }
+
+    /// Memory that the pool's pages lie in.
+    pub fn memory(&self) -> &PageMemory {
+        &self.pool.memory
     }
 
     /// Counters of the pool.
