@@ -22,7 +22,7 @@ const HOME_EVERY: Duration = Duration::from_millis(20);
 
 /// What emptying a dropped collection leaves to others between two transactions.
 const DROP_PAUSE: Duration = Duration::from_millis(1);
-/// How long memory is moved to huge pages at once, and the pause before more is.
+/// How long memory is moved to huge pages at once, and for how long it must not have grown before.
 const MOVE_FOR: Duration = Duration::from_millis(5);
 const MOVE_PAUSE: Duration = Duration::from_millis(20);
 
@@ -137,23 +137,28 @@ fn later_work(inner: &Weak<Inner>, shared: &Shared) {
         while !w.drops && !w.memory && !w.stop {
             wake.wait(&mut w);
         }
+        if !w.drops && !w.stop {
+            // Not while memory grows: who touches new memory would wait for each move.
+            w.memory = false;
+            let quiet = Instant::now() + MOVE_PAUSE;
+            while !w.drops && !w.memory && !w.stop && !wake.wait_until(&mut w, quiet).timed_out() {}
+            let is_quiet = !w.drops && !w.memory;
+            w.memory = true;
+            if !is_quiet {
+                continue;
+            }
+        }
         if w.stop {
             return;
         }
         let drops = std::mem::take(&mut w.drops);
-        let memory = !drops && std::mem::take(&mut w.memory);
+        w.memory &= drops;
         drop(w);
         let Some(inner) = inner.upgrade() else { return };
         if drops {
             empty(&inner);
-        }
-        let more = memory && move_memory(&inner);
-        drop(inner);
-        if memory {
-            let mut w = requests.lock();
-            w.memory |= more;
-            let pause = Instant::now() + MOVE_PAUSE;
-            while !w.stop && !w.drops && !wake.wait_until(&mut w, pause).timed_out() {}
+        } else if move_memory(&inner) {
+            requests.lock().memory = true;
         }
     }
 }
