@@ -12,8 +12,8 @@ const LINES: [(&str, usize); 5] = [
     // The gate, and the picture of ratios that was the workloads'.
     // Contestants with settings and notes of their own: servers and packages are contests too.
     // A report that can be cited, its counts and failures first, and claims kept for documents; names
-    // with places, which were the papers'.
-    ("laboratory/instrument", 7_135),
+    // with places, which were the papers'. Rows that cannot hold today are counted apart.
+    ("laboratory/instrument", 7_190),
     ("laboratory/peers", 920),
     // What the report prints of claims, plots and experiments is data beside the code.
     ("laboratory/papers", 18_000),
@@ -23,7 +23,7 @@ const LINES: [(&str, usize); 5] = [
     // Copies from a mapping as the limit of hot gets.
     ("laboratory/workloads", 8_486),
     // With these.
-    (LABORATORY, 34_520),
+    (LABORATORY, 34_580),
 ];
 /// Most circles of files in a house.
 const CIRCLES: [(&str, usize); 2] = [(PRODUCT, 5), (LABORATORY, 0)];

@@ -67,6 +67,16 @@ fn appends_of_a_known_size_lie_in_one_piece() {
 }
 
 #[test]
+fn a_young_store_has_room_for_what_is_to_come() {
+    for (parts, more) in [(16, 0), (64, 7)] {
+        let store = quiet().create_in_memory().unwrap();
+        in_turns(&store, parts, Some((parts * PART + more) as u64));
+        assert_eq!(pieces(&store, 16), 16, "{parts} parts");
+        assert!(store.verify().unwrap().is_sound());
+    }
+}
+
+#[test]
 fn what_is_kept_for_appends_refuses_nobody() {
     let store = quiet().max_bytes(24 << 20).create_in_memory().unwrap();
     in_turns(&store, 4, Some(1 << 20));

@@ -85,10 +85,15 @@ impl Claim {
         Self { section: section.to_owned(), ..self }
     }
 
-    /// What looking into a failure found; kept only if the claim fails.
+    /// What looking into a failure found, behind what was said before; kept only if the claim
+    /// fails.
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Self {
-        if self.verdict == Verdict::Fails { self.remark(why) } else { self }
+        if self.verdict != Verdict::Fails {
+            return self;
+        }
+        let both = format!("{} {}", self.explanation, why.into());
+        self.remark(both.trim())
     }
 
     /// Something to say in any case.

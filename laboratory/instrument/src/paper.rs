@@ -35,6 +35,43 @@ pub struct Sentence {
     pub claims: Vec<String>,
 }
 
+/// Why rows cannot hold today, whatever the code does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Obstacle {
+    /// Words or figures of the paper exclude each other.
+    Contradiction,
+    /// The paper does not print what decides the figure.
+    Omission,
+    /// The machine, or the systems on it, are not the paper's.
+    Today,
+}
+
+impl Obstacle {
+    /// What the report says.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Contradiction => "the paper contradicts itself",
+            Self::Omission => "the paper omits what decides it",
+            Self::Today => "the machine or its systems differ",
+        }
+    }
+}
+
+/// Rows that cannot hold today. They are judged as all others; the report counts those that fail
+/// apart.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutOfReach {
+    /// Their names.
+    pub claims: Vec<String>,
+    /// Of what kind the reason is.
+    pub obstacle: Obstacle,
+    /// What shows it, in a sentence.
+    pub because: String,
+}
+
 /// The papers of a program.
 #[derive(Debug)]
 pub struct Library {
@@ -45,6 +82,8 @@ pub struct Library {
     /// What is to be seen in a plot, by the names of its experiment and its panel; for plots
     /// without a caption of their own.
     pub caption: fn(&str, &str) -> Option<String>,
+    /// Why the claim of a name cannot hold today; `None` for one that must.
+    pub out_of_reach: fn(&str) -> Option<&'static OutOfReach>,
 }
 
 impl Library {

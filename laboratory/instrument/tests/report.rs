@@ -4,12 +4,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use holdall_instrument::claim::{holds, note, ratio};
 use holdall_instrument::cli;
 use holdall_instrument::draw::{axis, lines, number, series, table};
 use holdall_instrument::experiment::{Experiment, Figure, Outcome, Settings};
-use holdall_instrument::paper::{Library, Paper};
+use holdall_instrument::paper::{Library, Obstacle, OutOfReach, Paper};
 
 static LIBRARY: Library = Library {
     papers: &[&GRAY, &LOMET],
@@ -17,7 +18,15 @@ static LIBRARY: Library = Library {
     caption: |experiment, panel| {
         (experiment == "gray-1").then(|| format!("What to see in {panel}."))
     },
+    out_of_reach: |claim| (claim == "G2 second" || claim.starts_with("G1")).then(|| &*OUT_OF_REACH),
 };
+
+/// Of a row that fails, and of rows that hold all the same.
+static OUT_OF_REACH: LazyLock<OutOfReach> = LazyLock::new(|| OutOfReach {
+    claims: Vec::new(),
+    obstacle: Obstacle::Omission,
+    because: "The page <size> is not printed.".to_owned(),
+});
 
 static GRAY: Paper = Paper {
     name: "gray",
@@ -102,15 +111,18 @@ fn counts_and_failures_come_first() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(all(dir.path(), &[]).0, 0);
     let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
-    let cells = |row: [&str; 8]| row.map(|cell| format!("<td class=\"n\">{cell}</td>")).concat();
-    let counts = page.find(&cells(["10", "6", "2", "2", "2", "4", "33 %", "1 of 2"]));
+    let cells = |row: [&str; 10]| row.map(|cell| format!("<td class=\"n\">{cell}</td>")).concat();
+    let counts = page.find(&cells(["10", "6", "2", "2", "2", "1", "4", "33 %", "80 %", "1 of 2"]));
     assert!(counts.is_some(), "{page}");
-    let own = page.find(&cells(["2", "2", "2", "0", "0", "0", "100 %", ""]));
+    let own = page.find(&cells(["2", "2", "2", "0", "0", "0", "0", "100 %", "100 %", ""]));
     let paper = page.find("id=\"paper-gray\"").unwrap();
     let failing = page.find("2 of 6 judged rows fail:").unwrap();
     let question = page.find("What is asked?").unwrap();
     assert!(counts < own && own < Some(paper) && paper < failing && failing < question);
-    assert!(page[failing..question].contains("7 &lt;accesses&gt; more in b.db"));
+    let failing = &page[failing..question];
+    assert!(failing.contains("7 &lt;accesses&gt; more in b.db"));
+    let why = "Out of reach, the paper omits what decides it:</b> The page &lt;size&gt; is not";
+    assert_eq!(failing.matches(why).count(), 1, "{failing}");
     assert!(page.contains("No judged row fails."), "those beside the lists");
 }
 

@@ -1,9 +1,10 @@
 //! The papers: one list, from which the command line, the report and the tests take them.
 //!
-//! Owns: [`LIBRARY`]. A new paper is a module with a static of its own and one row here.
+//! Owns: [`LIBRARY`]. A new paper is a module with a static of its own and one row here. Which rows
+//! cannot hold today is data, `out-of-reach.toml`.
 
 use holdall_instrument::names::{Captions, caption};
-use holdall_instrument::paper::{Library, Sentence};
+use holdall_instrument::paper::{Library, OutOfReach, Sentence};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -20,11 +21,25 @@ pub static LIBRARY: Library = Library {
     ],
     together,
     caption: |experiment, panel| caption(CAPTIONS.as_ref().ok()?, experiment, panel),
+    out_of_reach: |claim| {
+        let rows = &OUT_OF_REACH.as_ref().ok()?.row;
+        rows.iter().find(|row| row.claims.iter().any(|name| name == claim))
+    },
 };
 
 /// What is to be seen in each plot.
 static CAPTIONS: LazyLock<Result<Captions, toml::de::Error>> =
     LazyLock::new(|| toml::from_str(include_str!("../captions.toml")));
+
+/// The rows that cannot hold today.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unreachable {
+    row: Vec<OutOfReach>,
+}
+
+static OUT_OF_REACH: LazyLock<Result<Unreachable, toml::de::Error>> =
+    LazyLock::new(|| toml::from_str(include_str!("../out-of-reach.toml")));
 
 /// The sentences of the file; none if it cannot be read, which a test notices.
 fn together() -> Vec<Sentence> {
@@ -70,6 +85,18 @@ mod tests {
             }
         }
         assert_eq!((LIBRARY.caption)("none", "none"), None);
+    }
+
+    #[test]
+    fn what_is_out_of_reach_is_named_once_and_says_why() {
+        let rows = &OUT_OF_REACH.as_ref().unwrap().row;
+        let names: Vec<&String> = rows.iter().flat_map(|row| &row.claims).collect();
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name), "'{name}' stands twice");
+            assert!(crate::kit::claims::is_there(name), "claims.toml has no claim '{name}'");
+            assert!((LIBRARY.out_of_reach)(name).is_some_and(|row| row.because.ends_with('.')));
+        }
+        assert!((LIBRARY.out_of_reach)("B1 nodes").is_none());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Tables of the lab's claims, from the newest run that `holdall-lab all --into` kept.
 //!
 //! Owns: their form, and which run counts: one of full size and of a commit that anybody can
-//! check out. A marker asks for `lab` (how many claims of each paper hold), for `lab/PAPER` or for
+//! check out. Which claims cannot hold today, [`reach`](super::reach) says. A marker asks for `lab` (how many claims of each paper hold), for `lab/PAPER` or for
 //! `lab/NUMBER` (the rows of a paper, or of a claim), or for those of them that do not plainly hold,
 //! with the reasons: `lab/PAPER failing`.
 
 use super::block::Item;
+use super::reach::List;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -50,13 +51,17 @@ struct Claim {
     allowed: String,
     verdict: String,
     because: String,
+    /// Why it cannot hold today, by the lab's list; `None` for one that must.
+    #[serde(skip)]
+    out_of_reach: Option<String>,
 }
 
-/// The newest run below `folder` that counts.
+/// The newest run below `folder` that counts, with the claims of `list` out of reach.
 ///
 /// # Errors
-/// A `claims.json` that cannot be read or is none of a run.
-pub fn newest(folder: &Path) -> Result<Option<Run>> {
+/// A `claims.json` that cannot be read or is none of a run. A claim of the list that does not
+/// fail there.
+pub fn newest(folder: &Path, list: &List) -> Result<Option<Run>> {
     let mut found: Option<(String, Run)> = None;
     if !folder.exists() {
         return Ok(None);
@@ -78,7 +83,14 @@ pub fn newest(folder: &Path) -> Result<Option<Run>> {
             found = Some((key, run));
         }
     }
-    Ok(found.map(|(_, run)| run))
+    let Some((_, mut run)) = found else { return Ok(None) };
+    for id in list.claims() {
+        let of: Vec<_> = run.claims.iter_mut().filter(|claim| claim.id == id).collect();
+        let fails = !of.is_empty() && of.iter().all(|claim| claim.verdict == "fails");
+        ensure!(fails, "'{id}' is listed as out of reach, but does not fail in the kept run");
+        of.into_iter().for_each(|claim| claim.out_of_reach = list.reason(id));
+    }
+    Ok(Some(run))
 }
 
 /// Whether a marker asks for claims of the lab.
@@ -129,13 +141,18 @@ impl Claim {
     fn needs_reason(&self) -> bool {
         self.verdict == "fails" || self.verdict == "holds by assumption"
     }
+
+    /// Why it does not plainly hold: that it cannot, else what the run found.
+    fn why(&self) -> &str {
+        self.out_of_reach.as_deref().unwrap_or(&self.because)
+    }
 }
 
 /// How many claims of each paper hold.
 fn counted(run: &Run) -> String {
     let mut out = String::from(
-        "| claims of | rows | judged | hold | by assumption | fail | notes | hold, of those judged |\n\
-         |---|---|---|---|---|---|---|---|\n",
+        "| claims of | rows | judged | hold | by assumption | fail | of these out of reach | notes \
+         | hold, of those judged | of those in reach |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let papers = run.papers.iter().map(|p| (p.name.as_str(), p.citation.as_str()));
     for (name, citation) in papers.chain([("", "ours, beside them")]) {
@@ -146,19 +163,24 @@ fn counted(run: &Run) -> String {
         if of().next().is_none() {
             continue;
         }
-        let share = match judged {
-            0 => String::new(),
-            _ => format!("{:.0} %", 100.0 * hold as f64 / judged as f64),
-        };
+        let out_of_reach = of().filter(|c| c.out_of_reach.is_some()).count();
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(
             out,
-            "| {citation} | {} | {judged} | {hold} | {assumed} | {fail} | {} | {share} |",
+            "| {citation} | {} | {judged} | {hold} | {assumed} | {fail} | {out_of_reach} | {} | {} \
+             | {} |",
             of().count(),
-            count("note")
+            count("note"),
+            share(hold, judged),
+            share(hold + assumed, judged - out_of_reach)
         );
     }
     out
+}
+
+/// `93 %`; nothing of nothing.
+fn share(part: usize, of: usize) -> String {
+    if of == 0 { String::new() } else { format!("{:.0} %", 100.0 * part as f64 / of as f64) }
 }
 
 /// The rows as a table, and below it why those that do not hold plainly do not.
@@ -173,8 +195,8 @@ fn claims(rows: &[&Claim]) -> String {
         let verdict = if verdict == "fails" { "**fails**" } else { verdict };
         let _ = writeln!(out, "| {} | {verdict} |", cells.join(" | "));
     }
-    for row in rows.iter().filter(|c| c.needs_reason() && !c.because.trim().is_empty()) {
-        let _ = write!(out, "\n- **{}** {}: {}", cell(&row.id), row.verdict, cell(&row.because));
+    for row in rows.iter().filter(|c| c.needs_reason() && !c.why().trim().is_empty()) {
+        let _ = write!(out, "\n- **{}** {}: {}", cell(&row.id), row.verdict, cell(row.why()));
     }
     if !out.ends_with('\n') {
         out.push('\n');
@@ -188,8 +210,8 @@ fn reasons(rows: &[&Claim]) -> String {
         "| claim | where | paper | ours | verdict | why |\n|---|---|---|---|---|---|\n",
     );
     for row in rows {
-        let Claim { id, section, paper, ours, verdict, because, .. } = row;
-        let cells = [id, section, paper, ours, verdict, because].map(|text| cell(text));
+        let Claim { id, section, paper, ours, verdict, .. } = row;
+        let cells = [id, section, paper, ours, verdict, row.why()].map(cell);
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out

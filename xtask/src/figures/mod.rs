@@ -8,6 +8,7 @@
 pub mod block;
 mod lab;
 mod outside;
+mod reach;
 mod run;
 mod table;
 
@@ -26,8 +27,10 @@ struct Kept {
 }
 
 impl Kept {
-    fn read(folder: &Path) -> Result<Self> {
-        Ok(Self { runs: run::all(folder)?, lab: lab::newest(folder)? })
+    /// The runs in `folder`, by the list of claims out of reach at `list`.
+    fn read(folder: &Path, list: &Path) -> Result<Self> {
+        let list = reach::List::read(list)?;
+        Ok(Self { runs: run::all(folder)?, lab: lab::newest(folder, &list)? })
     }
 }
 
@@ -51,7 +54,7 @@ fn has_figures(path: &str) -> bool {
 /// # Errors
 /// Runs that cannot be read.
 pub fn problems(root: &Path, documents: &[File]) -> Result<Vec<String>> {
-    let kept = Kept::read(&root.join(RUNS))?;
+    let kept = Kept::read(&root.join(RUNS), &root.join(reach::LIST))?;
     let mut out = Vec::new();
     for document in documents {
         let File { path, text } = document;
@@ -78,7 +81,7 @@ pub fn problems(root: &Path, documents: &[File]) -> Result<Vec<String>> {
 /// Files that cannot be read or written; a table that no run has the rows of. No document is
 /// changed then.
 pub fn write(root: &Path, documents: &[File]) -> Result<Vec<String>> {
-    let kept = Kept::read(&root.join(RUNS))?;
+    let kept = Kept::read(&root.join(RUNS), &root.join(reach::LIST))?;
     let mut changed = Vec::new();
     for File { path, text } in documents {
         let right = written(text, &kept).with_context(|| path.clone())?;

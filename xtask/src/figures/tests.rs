@@ -3,7 +3,8 @@
 use super::*;
 
 fn kept() -> Kept {
-    Kept::read(&crate::root().unwrap().join("testdata/figures")).unwrap()
+    let data = crate::root().unwrap().join("testdata");
+    Kept::read(&data.join("figures"), &data.join("out-of-reach.toml")).unwrap()
 }
 
 const MARKED: &str =
@@ -51,11 +52,11 @@ fn the_newest_run_that_counts_is_taken() {
 fn claims_of_the_lab_are_counted_and_listed() {
     let counts = written("<!-- figures: lab -->\n<!-- end -->\n", &kept()).unwrap();
     let right = "<!-- figures: lab -->\n\nCommit 2b2b2b2 of 2026-11-25, seed 1, on 2 cores.\n\n\
-        | claims of | rows | judged | hold | by assumption | fail | notes | hold, of those judged |\n\
-        |---|---|---|---|---|---|---|---|\n\
-        | Biliris 1992 | 3 | 2 | 1 | 0 | 1 | 1 | 50 % |\n\
-        | Eickler 1995 | 1 | 1 | 0 | 1 | 0 | 0 | 0 % |\n\
-        | ours, beside them | 1 | 0 | 0 | 0 | 0 | 1 |  |\n\n\
+        | claims of | rows | judged | hold | by assumption | fail | of these out of reach | notes \
+        | hold, of those judged | of those in reach |\n|---|---|---|---|---|---|---|---|---|---|\n\
+        | Biliris 1992 | 3 | 2 | 1 | 0 | 1 | 1 | 1 | 50 % | 100 % |\n\
+        | Eickler 1995 | 1 | 1 | 0 | 1 | 0 | 0 | 0 | 0 % | 100 % |\n\
+        | ours, beside them | 1 | 0 | 0 | 0 | 0 | 0 | 1 |  |  |\n\n\
         <!-- end -->\n";
     assert_eq!(counts, right);
     assert_eq!(written(&counts, &kept()).unwrap(), counts);
@@ -65,7 +66,7 @@ fn claims_of_the_lab_are_counted_and_listed() {
         "| B13 100 | §4.4 | reads of 100 bytes | 37 ms | 37 ms | 5 % | holds |\n",
         "| B13 10240 | §4.4 | reads of a\\|b | 54 ms | 60 ms | 5 % | **fails** |\n",
         "| E3 | figure 7 | scans | 0.2 | 0.3 | 10 % | holds by assumption |\n",
-        "\n- **B13 10240** fails: 1 access more\n- **E3** holds by assumption: Assumed: warm\n",
+        "\n- **B13 10240** fails: Out of reach, the paper contradicts itself: Its table has 60 ms.\n- **E3** holds by assumption: Assumed: warm\n",
     ] {
         assert!(rows.contains(line), "{line} in {rows}");
     }
@@ -75,12 +76,28 @@ fn claims_of_the_lab_are_counted_and_listed() {
     let rows = written(failing, &kept()).unwrap();
     for line in [
         "| claim | where | paper | ours | verdict | why |\n",
-        "| B13 10240 | §4.4 | 54 ms | 60 ms | fails | 1 access more |\n",
+        "| B13 10240 | §4.4 | 54 ms | 60 ms | fails | Out of reach, the paper contradicts \
+         itself: Its table has 60 ms. |\n",
         "| E3 | figure 7 | 0.2 | 0.3 | holds by assumption | Assumed: warm |\n",
     ] {
         assert!(rows.contains(line), "{line} in {rows}");
     }
     assert!(!rows.contains("B13 100 "), "{rows}");
+}
+
+#[test]
+fn what_holds_is_not_out_of_reach() {
+    let data = crate::root().unwrap().join("testdata");
+    let dir = tempfile::tempdir().unwrap();
+    let list = dir.path().join("list.toml");
+    for claim in ["B13 100", "B15", "B99"] {
+        let row = format!("[[row]]\nclaims = ['{claim}']\nobstacle = 'today'\nbecause = 'x.'\n");
+        std::fs::write(&list, row).unwrap();
+        let error = Kept::read(&data.join("figures"), &list).err().unwrap().to_string();
+        assert!(error.contains(&format!("'{claim}' is listed as out of reach")), "{error}");
+    }
+    std::fs::write(&list, "[[row]]\nclaims = ['B15']\nbecause = 'no obstacle.'\n").unwrap();
+    assert!(Kept::read(&data.join("figures"), &list).is_err());
 }
 
 #[test]

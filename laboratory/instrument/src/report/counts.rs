@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use crate::experiment::Verdict;
-use crate::paper::{Library, Paper};
+use crate::experiment::{Claim, Verdict};
+use crate::paper::{Library, OutOfReach, Paper};
 use crate::picture::escape;
 
 use super::Record;
@@ -19,6 +19,8 @@ pub struct Counted {
     pub from: Option<&'static Paper>,
     /// Of the rows.
     pub rows: Count,
+    /// Of the rows that fail: those that cannot hold today.
+    pub out_of_reach: usize,
     /// Numbers of the list whose rows all hold, and numbers of which any row is judged.
     pub numbers: (usize, usize),
 }
@@ -31,10 +33,25 @@ pub fn by_source(library: &Library, records: &[Record]) -> Vec<Counted> {
         let rows = claims::of_source(library, records, from);
         let all = || rows.iter().map(|row| row.2);
         if !rows.is_empty() {
-            out.push(Counted { from, rows: Count::of(all()), numbers: claims::whole(all()) });
+            let out_of_reach = all().filter(|claim| obstacle(library, claim).is_some()).count();
+            let (rows, numbers) = (Count::of(all()), claims::whole(all()));
+            out.push(Counted { from, rows, out_of_reach, numbers });
         }
     }
     out
+}
+
+/// Why a claim that fails cannot hold today; `None` for one that must, or does.
+fn obstacle(library: &Library, claim: &Claim) -> Option<&'static OutOfReach> {
+    (library.out_of_reach)(&claim.id).filter(|_| claim.verdict == Verdict::Fails)
+}
+
+/// That and why a row is out of reach; empty if it is not.
+fn out_of_reach(library: &Library, claim: &Claim) -> String {
+    obstacle(library, claim).map_or(String::new(), |row| {
+        let (words, because) = (row.obstacle.words(), escape(&row.because));
+        format!("<b>Out of reach, {words}:</b> {because} ")
+    })
 }
 
 /// `93 %`; nothing of nothing.
@@ -53,10 +70,11 @@ pub(super) fn table(library: &Library, records: &[Record]) -> String {
         "<h2 id=\"counts\">How many claims hold</h2>\n<div class=\"scroll\"><table class=\"counts\">\n<thead><tr>\
          <th>Claims of</th><th class=\"n\">rows</th><th class=\"n\">judged</th>\
          <th class=\"n\">hold</th><th class=\"n\">hold by assumption</th><th class=\"n\">fail</th>\
-         <th class=\"n\">notes</th><th class=\"n\">hold, of those judged</th>\
+         <th class=\"n\">of these out of reach</th><th class=\"n\">notes</th>\
+         <th class=\"n\">hold, of those judged</th><th class=\"n\">hold, of those in reach</th>\
          <th class=\"n\">numbers that hold in every row</th></tr></thead>\n<tbody>\n",
     );
-    for Counted { from, rows, numbers } in all {
+    for Counted { from, rows, out_of_reach, numbers } in all {
         let link = from.map_or("beside".to_owned(), |paper| format!("paper-{}", paper.name));
         let whole = match numbers {
             (hold, all) if from.is_some() && all > 0 => format!("{hold} of {all}"),
@@ -65,15 +83,22 @@ pub(super) fn table(library: &Library, records: &[Record]) -> String {
         // Writing to a string cannot fail, here and below.
         let _ = write!(out, "<tr><td><a href=\"#{link}\">{}</a></td>", source_name(from));
         let Count { hold, assumed, fail, notes } = rows;
-        for count in [rows.all(), rows.judged(), hold, assumed, fail, notes] {
+        for count in [rows.all(), rows.judged(), hold, assumed, fail, out_of_reach, notes] {
             let _ = write!(out, "<td class=\"n\">{count}</td>");
         }
-        let share = share(hold, rows.judged());
-        let _ = writeln!(out, "<td class=\"n\">{share}</td><td class=\"n\">{whole}</td></tr>");
+        let strict = share(hold, rows.judged());
+        let in_reach = share(hold + assumed, rows.judged() - out_of_reach);
+        for cell in [strict, in_reach, whole] {
+            let _ = write!(out, "<td class=\"n\">{cell}</td>");
+        }
+        out.push_str("</tr>\n");
     }
     out + "</tbody>\n</table></div>\n<p class=\"soft small\">A row holds within what is allowed, \
            fixed before the run. It holds by assumption if the paper's words fail and another \
-           reading of them, named there, holds. A note is not judged: it cannot fail.</p>\n"
+           reading of them, named there, holds; of those in reach it counts with those that hold. \
+           A row is out of reach if it fails and cannot hold today: its paper contradicts itself or \
+           omits what decides the figure, or the machine and its systems differ. A note is not \
+           judged: it cannot fail.</p>\n"
 }
 
 /// The rows of a source that fail, each with its reason; a sentence if none does.
@@ -96,7 +121,7 @@ pub(super) fn failing(library: &Library, records: &[Record], from: Option<&Paper
         let _ = writeln!(
             out,
             "<li><a href=\"#{}\">{}</a>: {}: <span class=\"fails\">{}</span> instead of {} \
-             <span class=\"soft\">(allowed: {})</span>. {}</li>",
+             <span class=\"soft\">(allowed: {})</span>. {}{}</li>",
             claim_anchor(record, at),
             escape(&claim.id),
             escape(&claim.text),
@@ -107,6 +132,7 @@ pub(super) fn failing(library: &Library, records: &[Record], from: Option<&Paper
                 escape(&claim.paper)
             },
             escape(&claim.tolerance),
+            out_of_reach(library, claim),
             escape(why)
         );
     }

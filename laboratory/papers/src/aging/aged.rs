@@ -126,12 +126,12 @@ impl<'r> Aged<'r> {
         let keys: Vec<u64> = self.objects.iter().map(|o| o.key).collect();
         let mut own = self.store()?.account(&keys)?;
         if let Some(calls) = self.calls {
-            own = format!("{own}; an object is read by {} calls", number(calls));
+            own = format!("{own}; {} calls to read one", number(calls));
         }
         let files = files_below(self.volume.dir())?;
         let largest = files.iter().max_by_key(|file| file.metadata().map_or(0, |m| m.len()));
         let Some(extents) = largest.and_then(|file| extents(file).ok()) else { return Ok(own) };
-        Ok(format!("{own}; the largest file lies in {} extents", runs(&extents)))
+        Ok(format!("{own}; the largest file in {} extents", runs(&extents)))
     }
 
     /// Storage age.

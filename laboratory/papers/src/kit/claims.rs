@@ -118,6 +118,13 @@ pub fn measures(name: &str, words: &[&dyn Display], ours: f64) -> Claim {
     row.finish(claim, words)
 }
 
+/// Whether the file has the claim `id`, by its full name or by one with places.
+#[cfg(test)]
+pub(crate) fn is_there(id: &str) -> bool {
+    let fits = |name: &String| name == id || holdall_instrument::names::matched(name, id).is_some();
+    ROWS.as_ref().is_ok_and(|rows| rows.keys().any(fits))
+}
+
 #[cfg(test)]
 mod tests {
     use holdall_instrument::experiment::Verdict;

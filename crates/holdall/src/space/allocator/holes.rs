@@ -32,7 +32,7 @@ pub enum Spare {
 }
 
 impl Allocator {
-    fn pages_of(&self, bytes: u64) -> u64 {
+    pub(super) fn pages_of(&self, bytes: u64) -> u64 {
         (bytes / self.layout.page_size() as u64).max(1)
     }
 

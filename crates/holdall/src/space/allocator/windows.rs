@@ -7,7 +7,7 @@
 //!
 //! Invariant: windows are disjoint, and all of their pages are in `reserved`. A new one is refused
 //! where all together would have more than may be free with blocks (`kept_pages`) and than half of
-//! what is free; of those whose size somebody told, than a quarter of the volume.
+//! what is free; of those whose size somebody told, than a quarter of the volume and than 64 MiB.
 
 use super::{Allocator, AllocatorState};
 use holdall_core::mutation::{self, Mutation};
@@ -19,8 +19,10 @@ use std::collections::BTreeMap;
 const PAGES: u64 = 64;
 /// What one window may have of all of them, unless told.
 const SHARE: u64 = 16;
-/// The part of the volume that all windows may have together if somebody told what is to come.
+/// The part of the volume that all windows may have together if somebody told what is to come, and
+/// the bytes that they may have in any: a young store has no share worth the name.
 const TOLD_SHARE: u64 = 4;
+const TOLD_BYTES: u64 = 64 << 20;
 /// A window that was not used while others were so often is given up for a new one.
 const IDLE: u64 = 128;
 
@@ -136,7 +138,7 @@ impl Allocator {
     ) -> Result<u64> {
         let half = (s.free + s.windows.pages) / 2;
         let most = match more {
-            Some(_) => s.volume_pages / TOLD_SHARE,
+            Some(_) => (s.volume_pages / TOLD_SHARE).max(self.pages_of(TOLD_BYTES)),
             None => self.kept_pages(s),
         };
         let most = most.max(half);

@@ -89,7 +89,7 @@ impl System for Opened {
         for &key in keys {
             all += runs(&extents(&self.path(key))?);
         }
-        let mut text = format!("a file has {} extents", number(all as f64 / keys.len() as f64));
+        let mut text = format!("{} extents a file", number(all as f64 / keys.len() as f64));
         let probe = self.dir.join("temporary");
         let mut file = File::create(&probe)?;
         // If the volume is full there is no room for it.
@@ -99,8 +99,7 @@ impl System for Opened {
             let after = runs(&extents(&probe)?);
             let _ = write!(
                 text,
-                "; 256 requests of 4 KB to a new file had {before} extents before the sync and \
-                 {after} after it"
+                "; of 256 requests of 4 KB {before} extents before the sync, {after} after it"
             );
         }
         fs::remove_file(&probe)?;

@@ -83,8 +83,9 @@ impl System for Opened {
             segments += own.segments;
             pages += own.pages;
         }
-        let of = |n: u64| number(n as f64 / keys.len() as f64);
-        Ok(format!("an object has {} segments with {} pages", of(segments), of(pages)))
+        let each = number(segments as f64 / keys.len() as f64);
+        let long = number(pages as f64 / segments.max(1) as f64);
+        Ok(format!("{each} segments an object, {long} pages each"))
     }
 
     fn close(self: Box<Self>) -> Result<()> {

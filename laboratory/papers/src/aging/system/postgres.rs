@@ -210,7 +210,7 @@ impl System for Opened {
         let pages: i64 = self.client.query_typed_one(&sql, &[])?.try_get(0)?;
         let pages = pages as f64;
         Ok(format!(
-            "its table and index have {} pages, {} to an object",
+            "table and index have {} pages, {} an object",
             number(pages),
             number(pages / keys.len() as f64)
         ))

@@ -64,7 +64,7 @@ impl System for Opened {
         let pages = stats.leaf_pages() as f64 / keys.len() as f64;
         let (used, free) = (stats.stored_bytes() as f64, stats.fragmented_bytes() as f64);
         Ok(format!(
-            "an object lies in {} runs of pages, of which {:.0} % are not used",
+            "{} runs of pages an object, {:.0} % of them unused",
             number(pages),
             100.0 * free / (used + free)
         ))

@@ -75,8 +75,8 @@ impl System for Opened {
         let (free, all) = (pragma("PRAGMA freelist_count")?, pragma("PRAGMA page_count")?);
         let each = number((all - free) as f64 / keys.len() as f64);
         Ok(format!(
-            "{free} of its {all} pages are on the free list, and an object takes {each}; a new \
-             version is put together from single pages that earlier ones gave back"
+            "{free} of {all} pages are free, an object takes {each}, single ones that earlier \
+             versions gave back"
         ))
     }
 
