@@ -14,7 +14,7 @@ use crate::huge::{HUGE, HugePage};
 use crate::summed_copy::{UNIT, copy_units};
 
 /// Alignment of offset, length and memory.
-const ALIGN: usize = 4096;
+pub(crate) const ALIGN: usize = 4096;
 /// Fewer bytes are written through memory of the thread.
 const FEW: usize = 64 << 10;
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::blocks::{self, full_kind, write_all, write_back, write_zeros};
 use crate::bounds::{check_len, past_the_end, read_only, write_end};
-use crate::direct::Direct;
+use crate::direct::{ALIGN, Direct};
 use crate::disk::Near;
 use crate::disk::WriteOut;
 use crate::map::Map;
@@ -146,6 +146,16 @@ impl FileDisk {
         written
     }
 
+    /// Writes the first block, of zeros, of a range that is to get blocks. ext4 takes blocks that are
+    /// only reserved from anywhere, but goes on behind one that was written: where the blocks
+    /// before end, so that the file is not cut. A hint: what is wrong shows when the rest is
+    /// reserved.
+    fn write_first(&self, offset: u64, len: u64) {
+        if len > ALIGN as u64 {
+            let _ = self.write_direct(offset, &[0; ALIGN]);
+        }
+    }
+
     /// Reads the bytes at the start of the range that are in the page cache, without waiting for
     /// the device. Returns how many bytes of `buf` it filled; 0 also if the system cannot tell.
     fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
@@ -268,6 +278,7 @@ impl Disk for FileDisk {
         if len <= old {
             return Ok(());
         }
+        self.write_first(old, len - old);
         let result = match blocks::allocate(&self.file, old, len - old).map_err(full_kind) {
             // A little in one step: what was cut short when it was made is known by its length.
             Err(e) if is_unsupported(&e) && len - old <= SMALL_GROWTH => {
@@ -312,6 +323,10 @@ impl Disk for FileDisk {
         // The system has no range of no bytes.
         if len == 0 {
             return Ok(());
+        }
+        let mut first = [0; ALIGN];
+        if len > ALIGN as u64 && self.read_at(offset, &mut first).is_ok() && first == [0; ALIGN] {
+            self.write_first(offset, len);
         }
         match blocks::allocate(&self.file, offset, len).map_err(full_kind) {
             // ext2 and ext3 punch holes and cannot fill them. XFS asks for the room of the whole

@@ -120,7 +120,7 @@ impl Inner {
 
     /// Punches free space out of the file until no more keeps its blocks than
     /// [`Options::space_factor`](super::Options::space_factor) allows, and cuts the file's free
-    /// end. Returns what could not be done. Cost: a system call for each run, at most four
+    /// end. Returns what could not be done. Cost: a system call for each run, a sync, at most four
     /// superblocks.
     ///
     /// # Errors
@@ -148,7 +148,9 @@ impl Inner {
             self.keep(run)?;
         }
         let cut = self.alloc.cut_file(how.which == Spare::All);
-        for result in [punched, cut] {
+        // A journal keeps freed blocks until it is written: they are then the next ones there again.
+        let synced = if round.punched { self.pager.volume.sync() } else { Ok(()) };
+        for result in [punched, cut, synced] {
             match result {
                 Err(e @ (Error::Io { .. } | Error::Full(_))) => {
                     round.told.failure = Some(e.to_string());
