@@ -141,11 +141,6 @@ impl Claim {
     fn needs_reason(&self) -> bool {
         self.verdict == "fails" || self.verdict == "holds by assumption"
     }
-
-    /// Why it does not plainly hold: that it cannot, else what the run found.
-    fn why(&self) -> &str {
-        self.out_of_reach.as_deref().unwrap_or(&self.because)
-    }
 }
 
 /// How many claims of each paper hold.
@@ -195,13 +190,33 @@ fn claims(rows: &[&Claim]) -> String {
         let verdict = if verdict == "fails" { "**fails**" } else { verdict };
         let _ = writeln!(out, "| {} | {verdict} |", cells.join(" | "));
     }
-    for row in rows.iter().filter(|c| c.needs_reason() && !c.why().trim().is_empty()) {
-        let _ = write!(out, "\n- **{}** {}: {}", cell(&row.id), row.verdict, cell(row.why()));
+    let failing: Vec<&Claim> = rows.iter().copied().filter(|c| c.needs_reason()).collect();
+    let in_reach = |c: &&&Claim| c.out_of_reach.is_none() && !c.because.trim().is_empty();
+    for row in failing.iter().filter(in_reach) {
+        let _ = write!(out, "\n- **{}** {}: {}", cell(&row.id), row.verdict, cell(&row.because));
     }
     if !out.ends_with('\n') {
         out.push('\n');
     }
-    out
+    out + &out_of_reach(&failing)
+}
+
+/// The rows that cannot hold today, once below each reason, with their figures.
+fn out_of_reach(rows: &[&Claim]) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in rows {
+        let Some(reason) = &row.out_of_reach else { continue };
+        let paper = if row.paper.is_empty() { &row.allowed } else { &row.paper };
+        let [id, ours, paper] = [&row.id, &row.ours, paper].map(|text| cell(text));
+        let line = format!("**{id}** ({ours}; paper: {paper})");
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, lines)) => lines.push(line),
+            None => reasons.push((reason, vec![line])),
+        }
+    }
+    let list = reasons.iter().map(|(why, lines)| format!("- {why} {}.\n", lines.join(", ")));
+    let list: String = list.collect();
+    if list.is_empty() { list } else { format!("\nOut of reach today:\n\n{list}") }
 }
 
 /// Rows that do not plainly hold, each with its reason.
@@ -209,12 +224,12 @@ fn reasons(rows: &[&Claim]) -> String {
     let mut out = String::from(
         "| claim | where | paper | ours | verdict | why |\n|---|---|---|---|---|---|\n",
     );
-    for row in rows {
-        let Claim { id, section, paper, ours, verdict, .. } = row;
-        let cells = [id, section, paper, ours, verdict, row.why()].map(cell);
+    for row in rows.iter().filter(|row| row.out_of_reach.is_none()) {
+        let Claim { id, section, paper, ours, verdict, because, .. } = row;
+        let cells = [id, section, paper, ours, verdict, because].map(|text| cell(text));
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
-    out
+    out + &out_of_reach(rows)
 }
 
 /// As it must stand in a cell: one line without markup.

@@ -57,10 +57,10 @@ impl List {
     pub fn reason(&self, id: &str) -> Option<String> {
         let row = self.row.iter().find(|row| row.claims.iter().any(|name| name == id))?;
         let obstacle = match row.obstacle {
-            Obstacle::Contradiction => "the paper contradicts itself",
-            Obstacle::Omission => "the paper omits what decides it",
-            Obstacle::Today => "the machine or its systems differ",
+            Obstacle::Contradiction => "The paper contradicts itself",
+            Obstacle::Omission => "The paper omits what decides it",
+            Obstacle::Today => "The machine or its systems differ",
         };
-        Some(format!("Out of reach, {obstacle}: {}", row.because))
+        Some(format!("*{obstacle}.* {}", row.because))
     }
 }
