@@ -28,6 +28,12 @@ use crate::{Disk, FileId};
 /// only to find that the disk is full.
 const SMALL_GROWTH: u64 = 1 << 20;
 
+/// The pieces of a large file, by their place in it, for which ext4 looks for blocks together
+/// (`ext4_mb_normalize_request`).
+const PIECE: u64 = 8 << 20;
+/// The pieces of the largest step by which a volume grows for what is to come.
+const MOST_PIECES: u64 = 8;
+
 /// How often a lock is tried that may be a reader's, and the time between: the look of a reader
 /// takes microseconds.
 const LOOKS_OF_OTHERS: u32 = 5;
@@ -146,14 +152,30 @@ impl FileDisk {
         written
     }
 
-    /// Writes the first block, of zeros, of a range that is to get blocks. ext4 takes blocks that are
-    /// only reserved from anywhere, but goes on behind one that was written: where the blocks
-    /// before end, so that the file is not cut. A hint: what is wrong shows when the rest is
-    /// reserved.
-    fn write_first(&self, offset: u64, len: u64) {
-        if len > ALIGN as u64 {
-            let _ = self.write_direct(offset, &[0; ALIGN]);
+    /// Gives a range blocks, behind those before if the file system can. ext4 takes blocks that are
+    /// only reserved from anywhere, but looks behind the last one for a block that is written, and
+    /// keeps what follows it for the rest, as far as the piece of the file that it looks at goes. So
+    /// the first block of each piece is written, with zeros that it has: behind the end of the file,
+    /// or in a hole. What takes many pieces is asked for at once, so that it fails at once if there
+    /// is no room. `inside`: the range may hold bytes, which stay.
+    fn allocate(&self, offset: u64, len: u64, inside: bool) -> io::Result<()> {
+        if len > MOST_PIECES * PIECE {
+            return blocks::allocate(&self.file, offset, len);
         }
+        let end = offset.saturating_add(len);
+        let mut at = offset;
+        while at < end {
+            let next = (at / PIECE + 1).saturating_mul(PIECE).min(end);
+            let mut first = [0; ALIGN];
+            let empty = !inside || self.read_at(at, &mut first).is_ok() && first == [0; ALIGN];
+            if next - at > ALIGN as u64 && empty {
+                // A hint: what is wrong shows when the rest is reserved.
+                let _ = self.write_direct(at, &first);
+            }
+            blocks::allocate(&self.file, at, next - at)?;
+            at = next;
+        }
+        Ok(())
     }
 
     /// Reads the bytes at the start of the range that are in the page cache, without waiting for
@@ -278,8 +300,7 @@ impl Disk for FileDisk {
         if len <= old {
             return Ok(());
         }
-        self.write_first(old, len - old);
-        let result = match blocks::allocate(&self.file, old, len - old).map_err(full_kind) {
+        let result = match self.allocate(old, len - old, false).map_err(full_kind) {
             // A little in one step: what was cut short when it was made is known by its length.
             Err(e) if is_unsupported(&e) && len - old <= SMALL_GROWTH => {
                 self.file.set_len(len).and_then(|()| write_zeros(&self.file, old, len))
@@ -324,11 +345,7 @@ impl Disk for FileDisk {
         if len == 0 {
             return Ok(());
         }
-        let mut first = [0; ALIGN];
-        if len > ALIGN as u64 && self.read_at(offset, &mut first).is_ok() && first == [0; ALIGN] {
-            self.write_first(offset, len);
-        }
-        match blocks::allocate(&self.file, offset, len).map_err(full_kind) {
+        match self.allocate(offset, len, true).map_err(full_kind) {
             // ext2 and ext3 punch holes and cannot fill them. XFS asks for the room of the whole
             // range, also if it has blocks already.
             Err(e) if is_unsupported(&e) || is_full(&e) => write_back(&self.file, offset, len),
