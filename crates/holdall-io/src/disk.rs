@@ -201,8 +201,9 @@ pub trait Disk: Send + Sync + Debug {
 
     /// Gives `len` bytes at `offset` real blocks where [`punch`](Self::punch) took them, so that
     /// writing there needs no space. What is stored there stays. The range lies within the length,
-    /// and nobody writes there meanwhile. Cost: a block written, one call; if the file system cannot
-    /// reserve blocks, or says that it has none, the range is read and written instead.
+    /// and nobody writes there meanwhile. Cost: for each 8 MiB a block read and written, and a
+    /// call; if the file system cannot reserve blocks, or says that it has none, the range is read
+    /// and written instead.
     ///
     /// # Errors
     /// `StorageFull`; some of the range may then have blocks. A file system that copies what is

@@ -153,11 +153,11 @@ impl FileDisk {
     }
 
     /// Gives a range blocks, behind those before if the file system can. ext4 takes blocks that are
-    /// only reserved from anywhere, but looks behind the last one for a block that is written, and
-    /// keeps what follows it for the rest, as far as the piece of the file that it looks at goes. So
-    /// the first block of each piece is written, with zeros that it has: behind the end of the file,
-    /// or in a hole. What takes many pieces is asked for at once, so that it fails at once if there
-    /// is no room. `inside`: the range may hold bytes, which stay.
+    /// only reserved from anywhere. For a block that is written it looks behind the last one, and
+    /// keeps what follows for the rest of the piece. So the first block of each piece is written,
+    /// if it is a hole or lies behind the end: the zeros that are read there already. Many pieces
+    /// are asked for in one call, which fails at once if there is no room. `inside`: the range may
+    /// hold bytes, which stay.
     fn allocate(&self, offset: u64, len: u64, inside: bool) -> io::Result<()> {
         if len > MOST_PIECES * PIECE {
             return blocks::allocate(&self.file, offset, len);
