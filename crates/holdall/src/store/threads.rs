@@ -22,7 +22,9 @@ const HOME_EVERY: Duration = Duration::from_millis(20);
 
 /// What emptying a dropped collection leaves to others between two transactions.
 const DROP_PAUSE: Duration = Duration::from_millis(1);
-/// How long memory is moved to huge pages at once, and for how long it must not have grown before.
+/// For how long memory must not have grown before it is moved to huge pages, for how long it is
+/// moved at once, and the pause before it goes on.
+const MOVE_AFTER: Duration = Duration::from_millis(200);
 const MOVE_FOR: Duration = Duration::from_millis(5);
 const MOVE_PAUSE: Duration = Duration::from_millis(20);
 
@@ -132,19 +134,21 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
 /// What can wait, with pauses in which others have their turn.
 fn later_work(inner: &Weak<Inner>, shared: &Shared) {
     let (requests, wake) = &**shared;
+    let mut pause = MOVE_AFTER;
     loop {
         let mut w = requests.lock();
         while !w.drops && !w.memory && !w.stop {
             wake.wait(&mut w);
         }
         if !w.drops && !w.stop {
-            // Not while memory grows: who touches new memory would wait for each move.
+            // Not while memory grows: a load has no processor to spare.
             w.memory = false;
-            let quiet = Instant::now() + MOVE_PAUSE;
-            while !w.drops && !w.memory && !w.stop && !wake.wait_until(&mut w, quiet).timed_out() {}
-            let is_quiet = !w.drops && !w.memory;
+            let until = Instant::now() + pause;
+            while !w.drops && !w.memory && !w.stop && !wake.wait_until(&mut w, until).timed_out() {}
+            pause = if w.memory { MOVE_AFTER } else { pause };
+            let goes_on = !w.drops && !w.memory;
             w.memory = true;
-            if !is_quiet {
+            if !goes_on {
                 continue;
             }
         }
@@ -159,6 +163,9 @@ fn later_work(inner: &Weak<Inner>, shared: &Shared) {
             empty(&inner);
         } else if move_memory(&inner) {
             requests.lock().memory = true;
+            pause = MOVE_PAUSE;
+        } else {
+            pause = MOVE_AFTER;
         }
     }
 }
