@@ -162,8 +162,9 @@ fn later_work(inner: &Weak<Inner>, shared: &Shared) {
         if drops {
             empty(&inner);
         } else if move_memory(&inner) {
-            requests.lock().memory = true;
-            pause = MOVE_PAUSE;
+            let mut w = requests.lock();
+            pause = if w.memory { MOVE_AFTER } else { MOVE_PAUSE };
+            w.memory = true;
         } else {
             pause = MOVE_AFTER;
         }
