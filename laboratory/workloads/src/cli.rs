@@ -50,7 +50,7 @@ pub enum Command {
     /// Workload: half of all objects deleted, then refilled
     W10(Select),
     /// All of these workloads
-    Peers(Select),
+    Peers(PeersArgs),
     /// Many edits of a large object, the threshold T, copies
     Edits(Select),
     /// Import of a directory tree beside `cp -r`, export, comparison
@@ -74,11 +74,12 @@ pub enum Command {
     Age(Age),
     /// W1 to W10, edits, import, instructions
     All(Select),
-    /// Picture of every row's ratio to the best other store, from a kept run's results.json
+    /// Picture of every row's ratio to the best other store, from kept runs' results.json
     Ratios {
-        /// A folder that --into made
-        folder: PathBuf,
-        /// Where ratios.svg and ratios.png go [default: that folder]
+        /// Folders that --into made; of a workload that several have, the first one's rows
+        #[arg(required = true, value_name = "FOLDER")]
+        folders: Vec<PathBuf>,
+        /// Where ratios.svg and ratios.png go [default: the first folder]
         #[arg(long, value_name = "DIR")]
         draw_into: Option<PathBuf>,
     },
@@ -101,6 +102,16 @@ pub enum Command {
     /// The bare handler of `s3`
     #[command(hide = true)]
     BareServer(BareServer),
+}
+
+/// Options of `peers`.
+#[derive(Debug, Clone, Args)]
+pub struct PeersArgs {
+    #[command(flatten)]
+    select: Select,
+    /// Only these workloads
+    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD")]
+    workloads: Vec<String>,
 }
 
 /// Options of `import`.
@@ -244,9 +255,9 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
             w8_open::work_until_killed(&ctx(killed.seed), &**maker, killed.turn)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Ratios { folder, draw_into } => {
-            let into = draw_into.as_ref().unwrap_or(folder);
-            ratios::draw(folder, into, &execute::WITH_SPACE)?;
+        Command::Ratios { folders, draw_into } => {
+            let into = draw_into.as_ref().or(folders.first()).context("no folder")?;
+            ratios::draw(folders, into, &execute::WITH_SPACE)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Gate(args) => Ok(gate::execute(common, args)),
@@ -254,6 +265,7 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
         Command::S3Kill(args) => kill::run(common, args),
         Command::BareServer(args) => bare_server::run(args).map(|()| ExitCode::SUCCESS),
         other => {
+            check_workloads(other)?;
             let (ids, select) = chosen(other).context("no comparison")?;
             let own = own(other)?;
             let makers: Vec<_> = makers.iter().map(|m| &**m).collect();
@@ -283,6 +295,17 @@ fn named<'a>(id: &str, makers: &'a [&'a dyn Maker], own: &Own) -> Result<Box<dyn
         "python" => Box::new(Script { what: &PYTHON, programs: programs.clone() }),
         _ => bail!("no comparison {id:?}"),
     })
+}
+
+/// # Errors
+/// A workload named that is none.
+fn check_workloads(command: &Command) -> Result<()> {
+    let Command::Peers(args) = command else { return Ok(()) };
+    let all = workloads::all().map(Workload::id);
+    match args.workloads.iter().find(|w| !all.contains(&w.as_str())) {
+        Some(w) => bail!("no workload {w:?}; there are {}", all.join(", ")),
+        None => Ok(()),
+    }
 }
 
 /// A command's own options, programs found.
@@ -316,7 +339,11 @@ fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
         Command::W8(s) => (vec!["w8"], s),
         Command::W9(s) => (vec!["w9"], s),
         Command::W10(s) => (vec!["w10"], s),
-        Command::Peers(s) => (stores(), s),
+        Command::Peers(args) => {
+            let wanted =
+                |id: &&str| args.workloads.is_empty() || args.workloads.iter().any(|w| w == id);
+            (stores().into_iter().filter(wanted).collect(), &args.select)
+        }
         Command::Edits(s) => (vec!["edits"], s),
         Command::Import(args) => (vec!["import"], &args.select),
         Command::Memory(args) => (vec!["memory"], &args.select),

@@ -146,7 +146,7 @@ impl Run<'_> {
         }
         self.publish(true)?;
         let Some(folder) = &self.folder else { return Ok(()) };
-        ratios::draw(folder.path(), folder.path(), &WITH_SPACE)?;
+        ratios::draw(&[folder.path()], folder.path(), &WITH_SPACE)?;
         if whole {
             folder.complete()?;
         } else {

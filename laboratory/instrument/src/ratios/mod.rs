@@ -1,4 +1,4 @@
-//! One picture of a kept run, made from its `results.json` alone: every row's ratio to the best
+//! One picture of kept runs, made from their `results.json` alone: every row's ratio to the best
 //! other store.
 //!
 //! Owns: the files `ratios.svg` and `ratios.png`. Above one a store is better, also for times and
@@ -16,16 +16,21 @@ use std::path::Path;
 /// The picture's files, without their extensions.
 const PICTURE: &str = "ratios";
 
-/// Draws the run in `folder` into the folder `into`, which exists. Workloads of which `space`
-/// names the id have a row for disk ÷ logical, too.
+/// Draws the runs in `folders` into the folder `into`, which exists. Of a workload that several
+/// have, the first one's rows are shown. Workloads of which `space` names the id have a row for
+/// disk ÷ logical, too.
 ///
 /// # Errors
-/// There is no `results.json` of such a run; those of the file system and of drawing.
-pub fn draw(folder: &Path, into: &Path, space: &[&str]) -> Result<()> {
-    let path = folder.join(RESULTS);
-    let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-    let results: Results = serde_json::from_slice(&bytes)
-        .with_context(|| format!("{} holds no results of a run", path.display()))?;
+/// A folder without a `results.json` of such a run; those of the file system and of drawing.
+pub fn draw(folders: &[impl AsRef<Path>], into: &Path, space: &[&str]) -> Result<()> {
+    let mut results = Results::default();
+    for folder in folders {
+        let path = folder.as_ref().join(RESULTS);
+        let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        let read = serde_json::from_slice(&bytes)
+            .with_context(|| format!("{} holds no results of a run", path.display()))?;
+        results.add(read);
+    }
     let panel = picture::panel(&results, space);
     let (width, height) = panel.size();
     let png = panel.png(width * 2, height * 2)?;

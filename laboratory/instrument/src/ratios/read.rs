@@ -5,10 +5,20 @@
 use crate::contest::{BARE, is_ours};
 use serde::Deserialize;
 
+/// What one run has.
 #[derive(Deserialize)]
-pub(super) struct Results {
+pub(super) struct Run {
     date: Option<String>,
     commit: Option<String>,
+    workloads: Vec<Workload>,
+}
+
+/// What the picture is of.
+#[derive(Default)]
+pub(super) struct Results {
+    /// Day and commit of each run, once.
+    names: Vec<String>,
+    /// In their order.
     pub(super) workloads: Vec<Workload>,
 }
 
@@ -45,14 +55,33 @@ struct Median {
 }
 
 impl Results {
-    /// Day and commit.
-    pub(super) fn name(&self) -> String {
+    /// Adds the workloads that no run before has.
+    pub(super) fn add(&mut self, run: Run) {
         let part = |p: &Option<String>| p.clone().unwrap_or_else(|| "unknown".into());
-        format!("{}, commit {}", part(&self.date), part(&self.commit))
+        let name = format!("{}, commit {}", part(&run.date), part(&run.commit));
+        if !self.names.contains(&name) {
+            self.names.push(name);
+        }
+        for workload in run.workloads {
+            if self.workloads.iter().all(|w| w.workload != workload.workload) {
+                self.workloads.push(workload);
+            }
+        }
+        self.workloads.sort_by_key(Workload::number);
+    }
+
+    /// Day and commit of each run.
+    pub(super) fn name(&self) -> String {
+        self.names.join("; ")
     }
 }
 
 impl Workload {
+    /// Its place among W1 to W10; others come behind, in the order they are read.
+    fn number(&self) -> u32 {
+        self.workload.strip_prefix('w').and_then(|n| n.parse().ok()).unwrap_or(u32::MAX)
+    }
+
     /// A row's name with the workload's before it, and a mark behind it if other work disturbed
     /// the workload.
     pub(super) fn title(&self, row: &Row) -> String {

@@ -51,7 +51,25 @@ fn results(quiet: &Value) -> Value {
 }
 
 fn read(value: Value) -> Results {
-    serde_json::from_value(value).unwrap()
+    let mut results = Results::default();
+    results.add(serde_json::from_value(value).unwrap());
+    results
+}
+
+#[test]
+fn runs_of_several_workloads_make_one_picture() {
+    let mut first = read(results(&Value::Null));
+    let mut second = results(&Value::Null);
+    second["commit"] = json!("1a2b3c4");
+    second["workloads"][0]["workload"] = json!("w5");
+    second["workloads"][1]["rows"] = json!([]);
+    first.add(serde_json::from_value(second).unwrap());
+    let panel = picture::panel(&first, &[]);
+    let ticks: Vec<_> = panel.y.ticks.iter().map(|t| &*t.1).collect();
+    assert_eq!(ticks[0], "W4 replace");
+    assert_eq!(ticks[1], "W5 replace");
+    assert_eq!(ticks.len(), 5);
+    assert!(panel.title.ends_with("commit 2d44270; 2026-11-22, commit 1a2b3c4"), "{}", panel.title);
 }
 
 #[test]
