@@ -110,7 +110,7 @@ pub struct PeersArgs {
     #[command(flatten)]
     select: Select,
     /// Only these workloads
-    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD")]
+    #[arg(long, value_delimiter = ',', value_parser = workloads::all().map(Workload::id))]
     workloads: Vec<String>,
 }
 
@@ -265,7 +265,6 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
         Command::S3Kill(args) => kill::run(common, args),
         Command::BareServer(args) => bare_server::run(args).map(|()| ExitCode::SUCCESS),
         other => {
-            check_workloads(other)?;
             let (ids, select) = chosen(other).context("no comparison")?;
             let own = own(other)?;
             let makers: Vec<_> = makers.iter().map(|m| &**m).collect();
@@ -295,17 +294,6 @@ fn named<'a>(id: &str, makers: &'a [&'a dyn Maker], own: &Own) -> Result<Box<dyn
         "python" => Box::new(Script { what: &PYTHON, programs: programs.clone() }),
         _ => bail!("no comparison {id:?}"),
     })
-}
-
-/// # Errors
-/// A workload named that is none.
-fn check_workloads(command: &Command) -> Result<()> {
-    let Command::Peers(args) = command else { return Ok(()) };
-    let all = workloads::all().map(Workload::id);
-    match args.workloads.iter().find(|w| !all.contains(&w.as_str())) {
-        Some(w) => bail!("no workload {w:?}; there are {}", all.join(", ")),
-        None => Ok(()),
-    }
 }
 
 /// A command's own options, programs found.

@@ -113,10 +113,10 @@ fn speed_and_space_stand_together() {
 #[test]
 fn files_are_drawn_where_they_are_wanted() {
     let (dir, docs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    assert!(draw(dir.path(), docs.path(), &[]).is_err(), "there are no results");
+    assert!(draw(&[dir.path()], docs.path(), &[]).is_err(), "there are no results");
     assert_eq!(std::fs::read_dir(docs.path()).unwrap().count(), 0);
     std::fs::write(dir.path().join(RESULTS), results(&json!(true)).to_string()).unwrap();
-    draw(dir.path(), docs.path(), &[]).unwrap();
+    draw(&[dir.path()], docs.path(), &[]).unwrap();
     let svg = std::fs::read_to_string(docs.path().join("ratios.svg")).unwrap();
     assert!(svg.contains("W8 open") && svg.contains("Holdall by OID") && svg.contains("fjall"));
     assert!(docs.path().join("ratios.png").exists());
