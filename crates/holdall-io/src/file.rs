@@ -31,6 +31,8 @@ const SMALL_GROWTH: u64 = 1 << 20;
 /// The pieces of a large file, by their place in it, for which ext4 looks for blocks together
 /// (`ext4_mb_normalize_request`).
 const PIECE: u64 = 8 << 20;
+/// The shortest piece of which the first block is written: that takes a write to the device.
+const LEAST_PIECE: u64 = 128 << 10;
 /// The pieces of the largest step by which a volume grows for what is to come.
 const MOST_PIECES: u64 = 8;
 
@@ -167,8 +169,9 @@ impl FileDisk {
         while at < end {
             let next = (at / PIECE + 1).saturating_mul(PIECE).min(end);
             let mut first = [0; ALIGN];
-            let empty = !inside || self.read_at(at, &mut first).is_ok() && first == [0; ALIGN];
-            if next - at > ALIGN as u64 && empty {
+            let empty = next - at >= LEAST_PIECE
+                && (!inside || self.read_at(at, &mut first).is_ok() && first == [0; ALIGN]);
+            if empty {
                 // A hint: what is wrong shows when the rest is reserved.
                 let _ = self.write_direct(at, &first);
             }
