@@ -13,6 +13,7 @@ const LINES: [(&str, usize); 5] = [
     // Contestants with settings and notes of their own: servers and packages are contests too.
     // A report that can be cited, its counts and failures first, and claims kept for documents; names
     // with places, which were the papers'. Rows that cannot hold today are counted apart.
+    // One picture of several runs: all workloads in three rounds take longer than a machine is quiet.
     ("laboratory/instrument", 7_226),
     ("laboratory/peers", 920),
     // What the report prints of claims, plots and experiments is data beside the code.
@@ -21,6 +22,7 @@ const LINES: [(&str, usize); 5] = [
     // One command makes the stores that show the scale.
     // A store in a bucket beside the S3 client and three file systems over buckets.
     // Copies from a mapping as the limit of hot gets.
+    // Workloads by choice.
     ("laboratory/workloads", 8_500),
     // With these.
     (LABORATORY, 34_626),
