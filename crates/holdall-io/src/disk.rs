@@ -219,6 +219,15 @@ pub trait Disk: Send + Sync + Debug {
     /// Those of the operating system.
     fn allocated(&self) -> io::Result<u64>;
 
+    /// Bytes that are free where the file lies, for everybody together. `None`: unknown, or no limit
+    /// but memory.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn room(&self) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Writes `len` bytes at `offset` out of the page cache to the device, so that a later sync
     /// has less to do, and a bulk writer takes bounded memory. Promises no durability.
     ///

@@ -361,6 +361,11 @@ impl Disk for FileDisk {
         Ok(self.file.metadata()?.blocks().saturating_mul(512))
     }
 
+    fn room(&self) -> io::Result<Option<u64>> {
+        let found = rustix::fs::fstatvfs(&self.file)?;
+        Ok(Some(found.f_bavail.saturating_mul(found.f_frsize)))
+    }
+
     fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         if self.access == Access::ReadWrite && self.write_direct(offset, bytes)? {
             return Ok(());

@@ -287,6 +287,10 @@ impl Disk for CountedDisk {
         self.other(self.disk.allocated())
     }
 
+    fn room(&self) -> io::Result<Option<u64>> {
+        self.disk.room()
+    }
+
     fn write_out(&self, offset: u64, len: u64, how: WriteOut) -> io::Result<()> {
         self.other(self.disk.write_out(offset, len, how))
     }

@@ -74,3 +74,20 @@ fn a_log_is_made_before_data_takes_its_room() {
         assert!(store.verify().unwrap().is_sound());
     }
 }
+
+#[test]
+fn on_a_small_disk_the_log_leaves_the_room_to_the_volume() {
+    let log_after = |disk: u64| {
+        let storage = storage(disk);
+        let store = Options::default().background(false).create_on(storage).unwrap();
+        for i in 0..1500_u32 {
+            let bytes = vec![i as u8; 64 << 10];
+            store.write(|tx| tx.put(format!("object {}", i % 20), &bytes)).unwrap();
+        }
+        store.stat().unwrap().log_capacity
+    };
+    assert_eq!(log_after(10 << 30), 32 << 20);
+    let small = log_after(64 << 20);
+    // An eighth of what was free each time that it grew.
+    assert!((2 << 20..=16 << 20).contains(&small), "{small} bytes of log");
+}

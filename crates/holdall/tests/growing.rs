@@ -77,6 +77,18 @@ fn a_young_store_has_room_for_what_is_to_come() {
 }
 
 #[test]
+fn an_object_of_the_told_size_has_no_room_kept_behind_it() {
+    let store = quiet().create_in_memory().unwrap();
+    in_turns(&store, 16, Some(16 * PART as u64));
+    assert_eq!(store.windows().1, 0, "all objects are whole");
+    // One that grows beyond what was told has room as any other.
+    store.write(|tx| tx.append("o3", &bytes(3, PART)).map(drop)).unwrap();
+    store.write(|tx| tx.append("o3", &bytes(4, PART)).map(drop)).unwrap();
+    assert!(store.windows().1 > 0);
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
 fn what_is_kept_for_appends_refuses_nobody() {
     let store = quiet().max_bytes(24 << 20).create_in_memory().unwrap();
     in_turns(&store, 4, Some(1 << 20));

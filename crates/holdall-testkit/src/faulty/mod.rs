@@ -437,6 +437,12 @@ impl Disk for FaultyDisk {
         })
     }
 
+    fn room(&self) -> io::Result<Option<u64>> {
+        let mut state = self.state.lock();
+        let full = state.planned.plan.full_at_bytes.is_some();
+        full.then(|| state.spare(self.file)).transpose()
+    }
+
     fn write_out(&self, offset: u64, len: u64, _how: WriteOut) -> io::Result<()> {
         self.hint(offset, len)
     }

@@ -220,7 +220,8 @@ impl Housekeeping for Inner {
         self.check_names_again()?;
         if self.log_short.swap(false, SeqCst) {
             let volume = self.alloc.volume_pages() * self.layout.page_size() as u64;
-            match self.grow_log(self.options.log_bytes_for_load(volume)) {
+            let most = self.options.log_bytes_for_load(volume).min(self.log_bytes_for_disk());
+            match self.grow_log(most) {
                 // The smaller log goes on serving.
                 Err(Error::Full(_)) => {}
                 result => result?,

@@ -19,6 +19,8 @@ use std::sync::atomic::Ordering::SeqCst;
 const LOG_GROWTH: u64 = 16;
 /// The part of the volume that the log of an idle store may take.
 const IDLE_SHARE: u64 = 64;
+/// The part of what is free on the disk by which a log may grow for speed alone.
+const DISK_SHARE: u64 = 8;
 /// What a store on a full disk gives back for its log.
 #[derive(Debug, Clone, Copy)]
 enum Room {
@@ -250,6 +252,13 @@ impl Inner {
         let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / IDLE_SHARE;
         let tuning = &self.options.tuning;
         tuning.log_bytes_within(share.max(tuning.initial_log_bytes()))
+    }
+
+    /// The largest log for speed alone: what it takes is room that the volume lacks on a small disk.
+    pub(super) fn log_bytes_for_disk(&self) -> u64 {
+        let now = self.pager.log.usage().capacity;
+        let free = self.pager.volume.disk.room().ok().flatten();
+        free.map_or(u64::MAX, |free| now.saturating_add(free / DISK_SHARE))
     }
 
     /// Whether a load made the log much larger than it stays.

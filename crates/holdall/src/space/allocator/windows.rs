@@ -44,6 +44,8 @@ pub(super) struct Windows {
     /// Uses of windows since the opening, and at the last look.
     uses: u64,
     seen: u64,
+    /// Where the last window of a told size was used up: its object is expected to be whole.
+    ended: Option<u64>,
 }
 
 impl Windows {
@@ -97,7 +99,8 @@ pub struct Growing {
 
 impl Allocator {
     /// Keeps free pages from page `at` on for the object whose last run ends there: as many as
-    /// are to come, or up to 64. A hint: fewer, or none, if others are in the way.
+    /// are to come, or up to 64; none beyond a size that was told. A hint: fewer, or none, if
+    /// others are in the way.
     pub fn keep_behind(&self, at: PageNo, more: Option<u64>) {
         let mut s = self.state.lock();
         if !s.closed && at.0 < s.volume_pages {
@@ -113,10 +116,14 @@ impl Allocator {
         more: Option<u64>,
     ) -> Result<()> {
         let (space, index) = self.layout.split(at)?;
+        if more.is_none() && s.windows.ended.take_if(|ended| *ended == at.0).is_some() {
+            return Ok(());
+        }
         // Before anything changes: a space that cannot be read has no windows.
         self.tree(s, space)?;
         let room = self.room_for_window(s, more)?;
         let (there, told) = s.windows.take(at).map_or((0, false), |(run, told)| (run.len, told));
+        let room = if told && more.is_none() { there } else { room };
         let (from, lacks) = (index + there as u32, room.saturating_sub(there));
         let got = s.trees.get_mut(space).map_or(0, |tree| tree.alloc_at(from, lacks as u32));
         if got > 0 {
@@ -215,6 +222,9 @@ impl Allocator {
         }
         let run = PageRun::new(window.start, if len < least { 0 } else { len.min(want) });
         s.windows.insert(PageRun::new(PageNo(run.end()), len - run.len), told);
+        if told && len == run.len {
+            s.windows.ended = Some(run.end());
+        }
         Ok((run.len > 0).then_some(run))
     }
 
