@@ -104,6 +104,23 @@ fn what_is_kept_for_appends_refuses_nobody() {
 }
 
 #[test]
+fn streams_lie_one_behind_the_other() {
+    let store = quiet().create_in_memory().unwrap();
+    for key in 0..16 {
+        let all = bytes(key, 10 << 20);
+        let stream = |tx: &mut holdall::WriteTx| {
+            let mut writer = tx.writer(format!("o{key}"), PutOptions::default())?;
+            all.chunks(PART).try_for_each(|part| writer.push(part))?;
+            writer.finish()
+        };
+        store.write(stream).unwrap();
+    }
+    // What the last run of each has too much is where the next begins.
+    assert!(pieces(&store, 16) <= 18, "{} pieces", pieces(&store, 16));
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
 fn a_stream_expects_the_size_of_what_it_replaces() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.holdall");

@@ -22,7 +22,11 @@ impl Allocator {
         if let Near::At(page) | Near::Growing(Growing { at: Some(page), .. }) = near {
             let window = self.take_window(s, page, (want, least))?;
             let found = if window.is_some() { window } else { self.take_at(s, page, want, least)? };
-            if found.is_some() {
+            if let Some(run) = found {
+                // What is written next lies behind it, also if it proves too long and is cut.
+                if s.cursor == run.start {
+                    s.cursor = PageNo(run.end());
+                }
                 return Ok(found);
             }
         }
