@@ -363,7 +363,9 @@ impl Disk for FileDisk {
 
     fn room(&self) -> io::Result<Option<u64>> {
         let found = rustix::fs::fstatvfs(&self.file)?;
-        Ok(Some(found.f_bavail.saturating_mul(found.f_frsize)))
+        // Some that stand for others (FUSE) have no numbers.
+        let known = found.f_blocks > 0;
+        Ok(known.then(|| found.f_bavail.saturating_mul(found.f_frsize)))
     }
 
     fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
