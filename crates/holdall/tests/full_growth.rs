@@ -84,6 +84,10 @@ fn on_a_small_disk_the_log_leaves_the_room_to_the_volume() {
             let bytes = vec![i as u8; 64 << 10];
             store.write(|tx| tx.put(format!("object {}", i % 20), &bytes)).unwrap();
         }
+        for i in 1480..1500_u32 {
+            let bytes = store.get(format!("object {}", i % 20)).unwrap().unwrap();
+            assert!(bytes == vec![i as u8; 64 << 10], "object {i}");
+        }
         store.stat().unwrap().log_capacity
     };
     assert_eq!(log_after(10 << 30), 32 << 20);

@@ -23,7 +23,7 @@ const HOME_EVERY: Duration = Duration::from_millis(20);
 /// What emptying a dropped collection leaves to others between two transactions.
 const DROP_PAUSE: Duration = Duration::from_millis(1);
 /// For how long memory must not have grown before it is moved to huge pages, for how long it is
-/// moved at once, and the pause before it goes on: who reads and writes meanwhile loses a twentieth.
+/// moved at once, and the pause before it goes on: others lose a twentieth at most.
 const MOVE_AFTER: Duration = Duration::from_millis(200);
 const MOVE_FOR: Duration = Duration::from_millis(5);
 const MOVE_PAUSE: Duration = Duration::from_millis(100);
