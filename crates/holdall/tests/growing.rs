@@ -79,6 +79,11 @@ fn a_young_store_has_room_for_what_is_to_come() {
 #[test]
 fn an_object_of_the_told_size_has_no_room_kept_behind_it() {
     let store = quiet().create_in_memory().unwrap();
+    // A store of some size, with room behind each object: what is kept is a share of both.
+    store.write(|tx| tx.put("large", &bytes(1, 64 << 20))).unwrap();
+    store.write(|tx| tx.put("gone", &bytes(2, 32 << 20))).unwrap();
+    store.write(|tx| tx.remove("gone")).unwrap();
+    store.checkpoint().unwrap();
     in_turns(&store, 16, Some(16 * PART as u64));
     assert_eq!(store.windows().1, 0, "all objects are whole");
     // One that grows beyond what was told has room as any other.
