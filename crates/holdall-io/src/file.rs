@@ -31,7 +31,8 @@ const SMALL_GROWTH: u64 = 1 << 20;
 /// The pieces of a large file, by their place in it, for which ext4 looks for blocks together
 /// (`ext4_mb_normalize_request`).
 const PIECE: u64 = 8 << 20;
-/// The shortest piece of which the first block is written: that takes a write to the device.
+/// The shortest hole of which the first block is written, which takes a write to the device, and
+/// the shortest file: the blocks of a small one ext4 puts beside those of other small files.
 const LEAST_PIECE: u64 = 128 << 10;
 /// The pieces of the largest step by which a volume grows for what is to come.
 const MOST_PIECES: u64 = 8;
@@ -157,7 +158,8 @@ impl FileDisk {
     /// Gives a range blocks, behind those before if the file system can. ext4 takes blocks that are
     /// only reserved from anywhere. For a block that is written it looks behind the last one, and
     /// keeps what follows for the rest of the piece. So the first block of each piece is written,
-    /// if it is a hole or lies behind the end: the zeros that are read there already. Many pieces
+    /// if it is a hole or lies behind the end: the zeros that are read there already. One short
+    /// piece elsewhere takes the next ones along, so that only short holes go without. Many pieces
     /// are asked for in one call, which fails at once if there is no room. `inside`: the range may
     /// hold bytes, which stay.
     fn allocate(&self, offset: u64, len: u64, inside: bool) -> io::Result<()> {
@@ -169,8 +171,9 @@ impl FileDisk {
         while at < end {
             let next = (at / PIECE + 1).saturating_mul(PIECE).min(end);
             let mut first = [0; ALIGN];
-            let empty = next - at >= LEAST_PIECE
-                && (!inside || self.read_at(at, &mut first).is_ok() && first == [0; ALIGN]);
+            let worth = len >= LEAST_PIECE || !inside && at >= LEAST_PIECE;
+            let empty =
+                worth && (!inside || self.read_at(at, &mut first).is_ok() && first == [0; ALIGN]);
             if empty {
                 // A hint: what is wrong shows when the rest is reserved.
                 let _ = self.write_direct(at, &first);
