@@ -172,8 +172,10 @@ impl FileDisk {
             let next = (at / PIECE + 1).saturating_mul(PIECE).min(end);
             let mut first = [0; ALIGN];
             let worth = len >= LEAST_PIECE || !inside && at >= LEAST_PIECE;
+            // Not beyond the range: what lies there is another's, or makes the file longer.
+            let fits = worth && next - at >= ALIGN as u64;
             let empty =
-                worth && (!inside || self.read_at(at, &mut first).is_ok() && first == [0; ALIGN]);
+                fits && (!inside || self.read_at(at, &mut first).is_ok() && first == [0; ALIGN]);
             if empty {
                 // A hint: what is wrong shows when the rest is reserved.
                 let _ = self.write_direct(at, &first);

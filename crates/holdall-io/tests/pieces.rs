@@ -45,6 +45,8 @@ fn growth_is_written_first_but_for_the_smallest_files() {
         assert_eq!(written(&path, old), Some(old), "grown to {len}");
     }
     assert_eq!(written(&path, MIB + 68 * KIB), Some(8 * MIB), "and so is each piece of 8 MiB");
+    disk.grow(9 * MIB + 4 * KIB + 1).unwrap();
+    assert_eq!(disk.len().unwrap(), 9 * MIB + 4 * KIB + 1, "a part of a block is not written");
 }
 
 #[test]
