@@ -19,8 +19,8 @@ fn written(path: &Path, at: u64) -> Option<u64> {
     rustix::fs::seek(&file, SeekFrom::Data(at)).ok()
 }
 
-/// Whether the file system tells blocks that are reserved from those that are written, and
-/// writes past its cache: tmpfs does neither.
+/// Whether the file system tells blocks that are reserved from those that are written, as tmpfs
+/// does not.
 fn tells(dir: &Path) -> bool {
     let path = dir.join("probe");
     let file = File::create_new(&path).unwrap();
