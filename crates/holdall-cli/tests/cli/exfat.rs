@@ -20,8 +20,8 @@ impl Exfat {
         fs::create_dir(&path).unwrap();
         fs::File::create(&image).unwrap().set_len(100 << 20).unwrap();
         let made = said(Command::new("mkfs.exfat").arg(&image)).is_some();
-        let device = said(Command::new("losetup").args(["--find", "--show"]).arg(&image));
-        let Some(device) = device.filter(|_| made) else {
+        let attach = || said(Command::new("losetup").args(["--find", "--show"]).arg(&image));
+        let Some(device) = made.then(attach).flatten() else {
             println!("skipped: mkfs.exfat and losetup");
             return None;
         };
