@@ -15,7 +15,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import lmdb
 import peers
 from rows import Prepare, Row
 

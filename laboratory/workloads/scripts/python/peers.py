@@ -29,6 +29,12 @@ class Reader(Protocol):
     def get_many(self, keys: Sequence[str]) -> Iterable[bytes]: ...
 
 
+class Ordered(Reader, Protocol):
+    """A state whose objects can be walked in the order of their keys."""
+
+    def items(self) -> Iterable[tuple[str | bytes, bytes]]: ...
+
+
 class Peer(Protocol):
     """One way to keep objects."""
 
@@ -38,6 +44,13 @@ class Peer(Protocol):
         """Makes a store and puts all objects, durable, in one transaction where it has any."""
 
     def reading(self, path: Path) -> contextlib.AbstractContextManager[Reader]:
+        """Opens it for reading."""
+
+
+class OrderedPeer(Peer, Protocol):
+    """One that keeps its keys in order."""
+
+    def reading(self, path: Path) -> contextlib.AbstractContextManager[Ordered]:
         """Opens it for reading."""
 
 
@@ -59,7 +72,7 @@ class Holdall:
             store.update(items)
 
     @contextlib.contextmanager
-    def reading(self, path: Path) -> Iterator[Reader]:
+    def reading(self, path: Path) -> Iterator[Ordered]:
         # As much as LMDB and the others find in memory.
         with (
             holdall.open(path, cache_bytes=256 << 20) as store,
@@ -91,8 +104,11 @@ class Lmdb:
             with self.tx.cursor() as cursor:
                 return cursor.getmulti([key.encode() for key in keys])
 
+        def items(self) -> Iterable[tuple[bytes, bytes]]:
+            return self.tx.cursor().iternext()
+
     @contextlib.contextmanager
-    def reading(self, path: Path) -> Iterator[Reader]:
+    def reading(self, path: Path) -> Iterator[Ordered]:
         with self.environment(path, readonly=True, lock=False) as env, env.begin() as tx:
             yield self.Reading(tx)
 
@@ -121,8 +137,11 @@ class Sqlite:
             found = dict(self.base.execute(f"select k, v from kv where k in ({marks})", keys))
             return [found[key] for key in keys]
 
+        def items(self) -> Iterable[tuple[str, bytes]]:
+            return self.base.execute("select k, v from kv order by k")
+
     @contextlib.contextmanager
-    def reading(self, path: Path) -> Iterator[Reader]:
+    def reading(self, path: Path) -> Iterator[Ordered]:
         with contextlib.closing(sqlite3.connect(path)) as base:
             base.execute("pragma mmap_size=8000000000")
             base.execute("begin")
@@ -178,4 +197,5 @@ class Hdf5:
             yield self.Reading(file)
 
 
-ALL: list[Peer] = [Holdall(), Lmdb(), Sqlite(), Files(), Hdf5()]
+ORDERED: list[OrderedPeer] = [Holdall(), Lmdb(), Sqlite()]
+ALL: list[Peer] = [*ORDERED, Files(), Hdf5()]

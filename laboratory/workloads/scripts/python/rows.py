@@ -72,6 +72,29 @@ def gets(peer: peers.Peer, batch: int) -> Prepare:
     return prepared
 
 
+def walks(peer: peers.OrderedPeer) -> Prepare:
+    """All objects of 200 bytes with their keys, in order; they lie in memory."""
+
+    @contextlib.contextmanager
+    def prepared(place: Path, quick: bool) -> Iterator[Callable[[], float]]:
+        count, chance = (5_000 if quick else 500_000), random.Random(6)
+        store = place / "walks"
+        peer.put_many(store, [(f"{n:08}.bin", chance.randbytes(200)) for n in range(count)])
+        with peer.reading(store) as reader:
+            assert sum(len(value) for _, value in reader.items()) == count * 200
+
+            def one() -> float:
+                start = time.perf_counter()
+                met = sum(1 for _ in reader.items())
+                taken = time.perf_counter() - start
+                assert met == count
+                return count / taken
+
+            yield one
+
+    return prepared
+
+
 def puts(peer: peers.Peer) -> Prepare:
     """10,000 objects of 4 KB into a new store, durable."""
 
@@ -222,6 +245,8 @@ def each(make: Callable[[peers.Peer], Prepare]) -> dict[str, Prepare]:
 ROWS = {
     "get": Row("get 4 KB, hot", "PerSecond", each(lambda p: gets(p, 1))),
     "get-100": Row("get 4 KB, hot, 100 to a call", "PerSecond", each(lambda p: gets(p, 100))),
+    "items": Row("items() of 500,000 of 200 B, hot", "PerSecond",
+                 {peer.name: walks(peer) for peer in peers.ORDERED}),
     "put": Row("put 10,000 of 4 KB in one transaction", "PerSecond", each(puts)),
     "read": Row("read 1 GiB through a file", "MbPerSecond",
                 {"Holdall": sequential(True), "files": sequential(False)}),
