@@ -222,9 +222,7 @@ impl Pager {
     /// # Errors
     /// [`holdall_core::Error::Poisoned`].
     pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
-        self.log.wait_durable(lsn, &self.volume)?;
-        self.log.with_durable(|durable| self.horizon.set_visible(durable));
-        Ok(())
+        self.log.wait_durable(lsn, &self.volume, |durable| self.horizon.set_visible(durable))
     }
 
     /// Makes all commits so far durable and visible.
@@ -232,9 +230,7 @@ impl Pager {
     /// # Errors
     /// [`holdall_core::Error::Poisoned`].
     pub fn flush(&self) -> Result<()> {
-        self.log.flush(&self.volume)?;
-        self.log.with_durable(|durable| self.horizon.set_visible(durable));
-        Ok(())
+        self.log.flush(&self.volume, |durable| self.horizon.set_visible(durable))
     }
 
     /// LSNs of the newest version of a page and of the one in place, for verification; `None`
