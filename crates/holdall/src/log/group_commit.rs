@@ -250,7 +250,7 @@ impl Log {
     /// Cost: one write and one sync for everything appended so far; if commits rely on data
     /// in place, a sync of that at the same time.
     ///
-    /// `show` is told the newest durable LSN, which cannot move meanwhile: a state becomes
+    /// `show` gets the newest durable LSN, which cannot move meanwhile: a state becomes
     /// visible before a newer one is durable for anyone who computes what is needed.
     ///
     /// # Errors
