@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
-pub const LAYERS: [&str; 21] = [
+pub const LAYERS: [&str; 22] = [
+    "lock",
     "metrics",
     "prefetch",
     "log",

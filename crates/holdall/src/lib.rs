@@ -135,6 +135,7 @@ mod engine;
 mod handle;
 mod heap;
 mod images;
+mod lock;
 mod log;
 mod maintain;
 mod metrics;

@@ -16,10 +16,10 @@ mod waiting;
 
 pub use waiting::{Cancel, Wait, Waiting};
 
+use crate::lock::{Mutex, MutexGuard};
 use crate::metrics::{Distribution, Recorder};
 use holdall_core::{Busy, Error, Result};
 use holder::Holder;
-use parking_lot::{Mutex, MutexGuard};
 use queue::{Queue, Waiter};
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -140,7 +140,9 @@ impl Shared {
                 return Ok(());
             }
             if ask.is_some_and(|ask| Instant::now() >= ask) {
-                let cancelled = MutexGuard::unlocked(&mut queue, || waiting.check());
+                drop(queue);
+                let cancelled = waiting.check();
+                queue = self.queue.lock();
                 ask = later();
                 if cancelled.is_ok() {
                     // Much may have changed.
@@ -150,10 +152,10 @@ impl Shared {
             if waiting.is_cancelled() || waiting.is_over() {
                 return self.give_up(queue, waiter, waiting);
             }
-            match waiting.until().into_iter().chain(ask).min() {
-                Some(until) => drop(waiter.wake.wait_until(&mut queue, until)),
-                None => waiter.wake.wait(&mut queue),
-            }
+            queue = match waiting.until().into_iter().chain(ask).min() {
+                Some(until) => waiter.wake.wait_until(queue, until),
+                None => waiter.wake.wait(queue),
+            };
         }
     }
 
@@ -227,11 +229,16 @@ impl Shared {
                 self.leave(&mut queue, &next);
                 next.given.store(true, Relaxed);
                 // The mutex orders what was written before.
+                drop(queue);
                 next.wake.notify_one();
             }
             Some(next) => {
                 self.state.fetch_and(!LOCKED, Release);
-                next.tell();
+                let is_news = next.note_woken();
+                drop(queue);
+                if is_news {
+                    next.wake.notify_one();
+                }
             }
             None => drop(self.state.fetch_and(!(LOCKED | WAITERS), Release)),
         }

@@ -3,7 +3,7 @@
 //! Owns: [`Queue`], whose order says who comes next and whether it may still be overtaken.
 
 use super::waiting::Wake;
-use parking_lot::{Condvar, Mutex};
+use crate::lock::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -31,7 +31,7 @@ pub(super) struct Waiter {
 impl Waiter {
     pub(super) fn new(maintenance: bool, queue: &Arc<Mutex<Queue>>) -> Self {
         Self {
-            wake: Condvar::new(),
+            wake: Condvar::default(),
             since: Instant::now(),
             maintenance,
             woken: AtomicBool::new(false),
@@ -46,9 +46,14 @@ impl Waiter {
         self.since.elapsed() >= most
     }
 
+    /// Notes that it is woken because the lock is free; returns whether it was not yet.
+    pub(super) fn note_woken(&self) -> bool {
+        !self.woken.swap(true, Relaxed)
+    }
+
     /// Says that the lock is free, once.
     pub(super) fn tell(&self) {
-        if !self.woken.swap(true, Relaxed) {
+        if self.note_woken() {
             self.wake.notify_one();
         }
     }
