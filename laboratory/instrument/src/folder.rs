@@ -34,6 +34,9 @@ pub struct Begun {
     pub name: String,
     /// The day, UTC.
     pub date: String,
+    /// Seconds since 1970: runs of one day have an order.
+    #[serde(default)]
+    pub seconds: u64,
     /// The commit of the directory the program was started in.
     pub commit: String,
 }
@@ -75,8 +78,11 @@ impl Folder {
             serde_json::from_slice(&std::fs::read(&run)?)
                 .with_context(|| format!("reading {}", run.display()))?
         } else {
-            let (date, commit) = (today(), commit());
-            let begun = Begun { name: free(&into, &name(&date, &commit)), date, commit };
+            let (now, commit) = (SystemTime::now(), commit());
+            let date = date(now);
+            let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+            let name = free(&into, &name(&date, &commit));
+            let begun = Begun { name, date, seconds, commit };
             replace(&run, &serde_json::to_vec(&begun)?)?;
             begun
         };

@@ -176,6 +176,7 @@ impl Run<'_> {
         let plan = &self.plan;
         json!({
             "date": begun.map(|b| &b.date),
+            "begun": begun.map_or(0, |b| b.seconds),
             "commit": begun.map(|b| &b.commit),
             "complete": complete,
             "machine": self.head.machine,

@@ -15,6 +15,9 @@ const RESULTS: &str = "results.json";
 pub struct Run {
     /// The day it began, UTC.
     pub date: Option<String>,
+    /// Seconds since 1970; runs from before this was noted have none.
+    #[serde(default)]
+    begun: u64,
     /// Of what.
     pub commit: Option<String>,
     complete: bool,
@@ -98,7 +101,7 @@ pub fn all(folder: &Path) -> Result<Vec<Run>> {
             out.push(run);
         }
     }
-    out.sort_by(|a, b| (&b.date, &b.commit).cmp(&(&a.date, &a.commit)));
+    out.sort_by(|a, b| (&b.date, b.begun, &b.commit).cmp(&(&a.date, a.begun, &a.commit)));
     Ok(out)
 }
 

@@ -36,12 +36,13 @@ fn what_no_run_has_is_refused() {
 }
 
 /// Runs that are not complete, of small sizes or of changed sources are in the folder, too, and
-/// newer; the older run has another value.
+/// newer; the older run has another value. Of one day the run that was begun later is newer, not
+/// the one whose commit has the larger number.
 #[test]
 fn the_newest_run_that_counts_is_taken() {
     let kept = kept();
     let commits: Vec<_> = kept.runs.iter().map(|r| r.commit.as_deref().unwrap()).collect();
-    assert_eq!(commits, ["1a2b3c4", "0f0f0f0"]);
+    assert_eq!(commits, ["1a2b3c4", "9f9f9f9", "0f0f0f0"]);
     // Only the older one has w2.
     let text = written("<!-- figures: w4/replace; w2 -->\n<!-- end -->\n", &kept).unwrap();
     assert!(text.contains("Commit 1a2b3c4 of 2026-11-24"), "{text}");
