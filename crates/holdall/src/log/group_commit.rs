@@ -370,11 +370,12 @@ impl Log {
                 state.spare = (payload, memory);
             }
         }
-        if done.is_err() {
+        // Others may have poisoned it meanwhile.
+        let poison = self.check_poison();
+        if done.is_err() || poison.is_err() {
             self.landed.iter().for_each(Condvar::notify_all);
         }
-        self.check_poison()?;
-        Ok(state)
+        poison.map(|()| state)
     }
 
     /// The newest durable state: every commit at or below it survives a crash.

@@ -22,13 +22,18 @@ impl DataFile for Asked {
     }
 }
 
-#[test]
-fn a_group_syncs_the_data_that_its_commits_list_once() {
+fn attached() -> Log {
     let capacity = 64 << 10;
     let (store_id, start) = ([7; 16], Lsn(0));
     let log = Log::new(LogStart { store_id, epoch: 1, start, capacity, checkpoint: 1 });
     let disk = Arc::new(MemoryDisk::from_bytes(vec![0; capacity as usize]));
     log.attach(disk, capacity).unwrap();
+    log
+}
+
+#[test]
+fn a_group_syncs_the_data_that_its_commits_list_once() {
+    let log = attached();
     let data = Asked::default();
     let group = |commits: &[u64]| {
         for listed in commits {
@@ -60,14 +65,10 @@ impl DataFile for Held {
 }
 
 /// One group is in flight: its leader waits for it, and a flush that finds nothing behind it.
-/// Two commits are in the next one, which nobody else would lead. All return.
-#[test]
-fn all_who_wait_for_a_group_wake() {
-    let capacity = 64 << 10;
-    let (store_id, start) = ([7; 16], Lsn(0));
-    let log = Log::new(LogStart { store_id, epoch: 1, start, capacity, checkpoint: 1 });
-    let disk = Arc::new(MemoryDisk::from_bytes(vec![0; capacity as usize]));
-    log.attach(disk, capacity).unwrap();
+/// Two commits are in the next one, which nobody else would lead. Returns how many calls failed
+/// when all four have returned.
+fn land(poison: bool) -> usize {
+    let log = attached();
     let (end_sync, sync) = channel();
     let all = Arc::new((log, Held(Mutex::new(sync))));
     let (ended, ends) = channel();
@@ -97,9 +98,21 @@ fn all_who_wait_for_a_group_wake() {
         wait(Some(lsn));
     }
     assert!(ends.try_recv().is_err(), "nothing is durable yet");
-    end_sync.send(()).unwrap();
-    for _ in 0..4 {
-        let woken = ends.recv_timeout(Duration::from_secs(30));
-        woken.expect("who waits for a group is woken").unwrap();
+    if poison {
+        all.0.set_poison("a write elsewhere failed");
     }
+    end_sync.send(()).unwrap();
+    let result = || ends.recv_timeout(Duration::from_secs(30)).expect("who waits is woken");
+    (0..4).filter(|_| result().is_err()).count()
+}
+
+#[test]
+fn all_who_wait_for_a_group_wake() {
+    assert_eq!(land(false), 0);
+}
+
+/// Its leader finds the poison; the flush, whose group has landed, succeeds.
+#[test]
+fn all_who_wait_wake_when_others_poison_the_log() {
+    assert_eq!(land(true), 3);
 }
