@@ -5,10 +5,11 @@
 //! writers lose data; so nothing is believed.
 //!
 //! Modules: `checks` and `listings`, what is asked one after another; `races`, what several ask at
-//! once; `watched`, which counts requests and remembers keys.
+//! once; `peer`, what two machines ask at once; `watched`, which counts requests and remembers keys.
 
 mod checks;
 mod listings;
+mod peer;
 mod races;
 mod watched;
 
@@ -19,6 +20,8 @@ use holdall::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use watched::Watched;
+
+pub use peer::probe_peer;
 
 /// How often a write of which nothing is known is sent again, after a look.
 const TRIES: usize = 5;

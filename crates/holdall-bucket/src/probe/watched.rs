@@ -42,6 +42,11 @@ impl<'w> Watched<'w> {
         }
     }
 
+    /// What is watched, for what another will delete.
+    pub(super) fn unwatched(&self) -> &'w dyn Backend {
+        self.inner
+    }
+
     fn asked(&self) -> &'w dyn Backend {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.inner
