@@ -5,9 +5,9 @@
 
 use crate::access::Access;
 use crate::collect::{BucketStat, CollectOptions, Collected, Compacted, Verified};
-use crate::probe::{ProbeReport, Progress, probe_s3};
+use crate::probe::{ProbeReport, Progress, probe_peer, probe_s3};
 use crate::store::{
-    self, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
+    self, Infos, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
 };
 use bytes::Bytes;
 use holdall::{Attributes, Error, Result};
@@ -53,13 +53,28 @@ impl Drop for Threads {
     }
 }
 
-/// Asks a server all that a store at `s3://BUCKET/PREFIX` relies on, as [`probe_s3`].
+/// Asks a server all that a store at `s3://BUCKET/PREFIX` relies on, as [`probe_s3`]; with the name of a
+/// meeting, then beside the other machine that was given it, as [`probe_peer`].
 ///
 /// # Errors
-/// As [`probe_s3`].
-pub fn probe_at(place: &str, access: &Access, progress: Progress<'_>) -> Result<ProbeReport> {
+/// As these.
+pub fn probe_at(
+    place: &str,
+    access: &Access,
+    meeting: Option<&str>,
+    progress: Progress<'_>,
+) -> Result<ProbeReport> {
     let s3 = crate::backend::S3::open(place, access)?;
-    Threads::start()?.wait(async { Ok(probe_s3(s3, "", progress).await?.1) })
+    Threads::start()?.wait(async {
+        let (s3, mut report) = probe_s3(s3, "", progress).await?;
+        if let Some(meeting) = meeting {
+            let beside = probe_peer(&s3, &store::Machine, "", meeting, progress).await?;
+            report.checks.extend(beside.checks);
+            report.requests += beside.requests;
+            report.took += beside.took;
+        }
+        Ok(report)
+    })
 }
 
 /// Objects in a bucket, as [`store::BucketStore`], whose calls wait. Cheap to clone.
@@ -378,6 +393,14 @@ impl BucketStore {
     /// As that.
     pub fn list(&self, what: &ListNames) -> Result<Names> {
         self.wait(self.store.list(what))
+    }
+
+    /// As [`store::BucketStore::list_infos`], of all objects.
+    ///
+    /// # Errors
+    /// As that.
+    pub fn list_infos(&self, what: &ListNames) -> Result<Infos> {
+        self.wait(self.store.list_infos(what, |_| true))
     }
 
     /// As [`store::BucketStore::collections`].

@@ -60,5 +60,5 @@ pub use backups::{
     is_bucket,
 };
 pub use collect::{BucketProblem, BucketStat, CollectOptions, Collected, Compacted, Verified};
-pub use probe::{Check, ProbeReport, Progress, probe, probe_s3};
+pub use probe::{Check, ProbeReport, Progress, probe, probe_peer, probe_s3};
 pub use store::{BucketStore, Splice};

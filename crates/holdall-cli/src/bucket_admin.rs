@@ -29,7 +29,7 @@ enum What {
     /// Probe the server, and make an empty store there
     Create(At),
     /// Ask a server all that a store relies on, some 900 requests, and make nothing
-    Probe(At),
+    Probe(Probe),
     /// Delete what no object names any more, and no writer will: one cycle
     Gc(Gc),
     /// Read everything, and verify each checksum
@@ -53,6 +53,15 @@ struct At {
 }
 
 #[derive(clap::Args)]
+struct Probe {
+    #[command(flatten)]
+    at: At,
+    /// Then race with another machine that runs the same command with this name
+    #[arg(long, value_name = "NAME")]
+    peer: Option<String>,
+}
+
+#[derive(clap::Args)]
 struct Gc {
     #[command(flatten)]
     at: At,
@@ -68,7 +77,7 @@ struct Gc {
 pub fn run(args: &Args) -> Outcome {
     match &args.what {
         What::Create(at) => create(at),
-        What::Probe(at) => probe(at),
+        What::Probe(args) => probe(args),
         What::Gc(gc) => collect(gc),
         What::Verify(at) => verify(at),
         What::Compact(at) => compact(at),
@@ -90,10 +99,12 @@ fn create(at: &At) -> Outcome {
     output::after(&done, said)
 }
 
-fn probe(at: &At) -> Outcome {
+fn probe(args: &Probe) -> Outcome {
+    let (at, peer) = (&args.at, args.peer.as_deref());
     let place = address(&at.place)?;
     let mut told = Told::new(at.json);
-    let report = blocking::probe_at(place, &at.reach.access(), &mut |check| told.check(check));
+    let access = at.reach.access();
+    let report = blocking::probe_at(place, &access, peer, &mut |check| told.check(check));
     let report = report.map_err(failed)?;
     let words = format!(
         "the server passes: {} requests in {:.1} s",

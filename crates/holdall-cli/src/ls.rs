@@ -105,18 +105,20 @@ impl List<'_> {
         let prefix = std::str::from_utf8(prefix).map_err(|_| bucket::not_text(prefix))?;
         let mut what = ListNames { prefix: prefix.into(), ..ListNames::default() };
         loop {
-            let page = store.list(&what)?;
-            if self.args.long || self.args.json {
-                for info in store.infos(&page.names)? {
-                    let long = || Ok(long_in_bucket(&info));
-                    self.entry(info.name.as_bytes(), long, || Ok(json_in_bucket(&info)))?;
+            what.after = if self.args.long || self.args.json {
+                let page = store.list_infos(&what)?;
+                for info in &page.objects {
+                    let long = || Ok(long_in_bucket(info));
+                    self.entry(info.name.as_bytes(), long, || Ok(json_in_bucket(info)))?;
                 }
+                page.next
             } else {
+                let page = store.list(&what)?;
                 for name in &page.names {
                     self.entry(name.as_bytes(), || Ok(String::new()), || Ok(Value::Null))?;
                 }
-            }
-            what.after = page.next;
+                page.next
+            };
             if what.after.is_none() {
                 break;
             }

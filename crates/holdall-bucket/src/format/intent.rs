@@ -1,18 +1,18 @@
 //! Intents: that an operation may make a record name blobs.
 
+use super::header::{CRC_AT, is_whole, sum_of};
 use super::part::{Named, Table, take_id};
-use super::record::{push_bytes, sum_of, take_text};
+use super::record::{push_bytes, take_text};
 use super::{Id, damaged, or_short};
 use bytes::Bytes;
 use holdall::{Error, Result};
-use holdall_core::bytes::{Reader, push_varint, put_u32, u32_at};
+use holdall_core::bytes::{Reader, push_varint, put_u32};
 
 /// Most bytes of an intent.
 pub(crate) const MAX_INTENT: u64 = 1 << 20;
 
 const MAGIC: [u8; 4] = *b"HInt";
 const FORMAT: u8 = 1;
-const CRC_AT: usize = 8;
 
 /// How far an intent has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Intent {
         if stored.len() < CRC_AT + 4 || stored[..4] != MAGIC || stored.len() as u64 > MAX_INTENT {
             return Err(damaged(place, "no intent"));
         }
-        if u32_at(stored, CRC_AT) != sum_of(stored) {
+        if !is_whole(stored) {
             return Err(damaged(place, "its checksum is wrong"));
         }
         let unknown = || {

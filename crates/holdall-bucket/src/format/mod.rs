@@ -6,6 +6,7 @@
 mod blob;
 mod blobs;
 mod head;
+mod header;
 mod id;
 mod intent;
 pub mod keys;
@@ -24,12 +25,13 @@ pub use blob::{
 pub use blobs::{BlobRef, Blobs, EMBEDDED, alias_of, byte_of, reference};
 pub(crate) use head::MAX_HEAD;
 pub use head::{FEATURES, FORMAT, Head, Sizes};
+#[doc(hidden)]
+pub use header::seal;
+pub use header::{HEADER_READ, RecordHeader};
 pub use id::{BlobId, Id};
 pub use intent::{Intent, IntentKind, IntentState};
 pub use node::{MAX_FANOUT, decode_list, decode_node, encode_list, encode_node};
 pub use part::{Named, Part, Retired};
-#[doc(hidden)]
-pub use record::seal;
 pub use record::{Class, MAX_RECENT, MAX_RETIRED, MAX_SLICES, Record};
 
 use holdall::{Error, Result};

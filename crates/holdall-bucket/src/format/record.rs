@@ -3,14 +3,14 @@
 //! A record is replaced whole, by conditional writes. Its length modulo 8 tells its class, so that a
 //! listing tells which records collecting has to read.
 
-use super::part::{Retired, Table, take_id};
+use super::header::{self, CRC_AT, is_whole, sum_of};
+use super::part::{Retired, Table};
 use super::slices::{read_alias, read_slices, write_slices};
 use super::{Blobs, Id, damaged, or_short};
 use bytes::Bytes;
 use holdall::{Attributes, Error, Result};
-use holdall_core::bytes::{Reader, push_varint, put_u32, u32_at};
-use holdall_core::checksum::crc_of;
-use holdall_core::segment_tree::{MAX_HEIGHT, MAX_OBJECT, NodeRef, Top, Tree};
+use holdall_core::bytes::{Reader, push_varint, put_u32};
+use holdall_core::segment_tree::{MAX_HEIGHT, NodeRef, Top, Tree};
 
 /// Operations that a record remembers.
 pub const MAX_RECENT: usize = 16;
@@ -25,17 +25,6 @@ pub const MAX_EMBEDDED: u64 = 1 << 20;
 /// Most bytes of a record: what is longer is read by nobody.
 pub const MAX_RECORD: u64 = 4 << 20;
 
-/// Most changes that a name has had.
-const MAX_CHANGE: u64 = 1 << 62;
-
-const MAGIC: [u8; 4] = *b"HRec";
-const FORMAT: u8 = 1;
-const CRC_AT: usize = 8;
-/// Bytes before the operations.
-const FIXED: usize = 12 + 3 * Id::BYTES + 4 * 8;
-const OBJECT: u8 = 1;
-const GONE: u8 = 2;
-const SHARED: u8 = 1;
 const SLICES: u8 = 0;
 const ROOT: u8 = 1;
 const CLASSES: usize = 8;
@@ -167,23 +156,7 @@ impl Record {
     pub fn encode(&self) -> Result<Bytes> {
         self.check_counts()?;
         let mut out = Vec::with_capacity(512 + self.embedded.len());
-        out.extend(MAGIC);
-        let kind = if self.gone { GONE } else { OBJECT };
-        out.extend([FORMAT, kind, u8::from(self.shared) * SHARED, 0]);
-        out.extend([0; 4]);
-        [self.nonce, self.operation, self.incarnation].iter().for_each(|id| out.extend(id.0));
-        for number in [self.change, self.created, self.modified, self.tree.size] {
-            out.extend(number.to_le_bytes());
-        }
-        out.push(self.recent.len() as u8);
-        self.recent.iter().for_each(|short| out.extend(short.to_le_bytes()));
-        push_bytes(&mut out, self.collection.as_bytes());
-        push_bytes(&mut out, self.name.as_bytes());
-        push_varint(&mut out, self.attributes.len() as u64);
-        for (key, value) in &self.attributes {
-            push_bytes(&mut out, key.as_bytes());
-            push_bytes(&mut out, value);
-        }
+        header::write(self, &mut out);
         self.encode_tree(&mut out)?;
         push_bytes(&mut out, &self.embedded);
         while out.len() % CLASSES != self.class() as usize {
@@ -245,27 +218,13 @@ impl Record {
     /// [`Error::Corrupt`] for anything that cannot be; [`Error::Unsupported`] for a newer format.
     pub fn decode(stored: &[u8], place: &str) -> Result<Self> {
         let bad = |detail: &str| damaged(place, detail);
-        if stored.len() < FIXED || stored[..4] != MAGIC || stored.len() as u64 > MAX_RECORD {
+        if !header::is_record(stored) || stored.len() as u64 > MAX_RECORD {
             return Err(bad("no record of an object"));
         }
-        if u32_at(stored, CRC_AT) != sum_of(stored) {
+        if !is_whole(stored) {
             return Err(bad("its checksum is wrong"));
         }
-        let (kind, flags) = (stored[5], stored[6]);
-        if stored[4] != FORMAT
-            || !matches!(kind, OBJECT | GONE)
-            || flags & !SHARED != 0
-            || stored[7] != 0
-        {
-            let detail =
-                format!("{place} is a record of format {}, kind {kind}, flags {flags}", stored[4]);
-            return Err(Error::Unsupported { detail });
-        }
-        let mut r = Reader::new(&stored[CRC_AT + 4..]);
-        let mut record =
-            Self { gone: kind == GONE, shared: flags & SHARED != 0, ..Self::default() };
-        record.take_fixed(&mut r, place)?;
-        record.take_names(&mut r, place)?;
+        let (mut record, mut r) = header::read(stored, place)?;
         record.take_tree(&mut r, place)?;
         let padding = r.rest();
         let class = Class::of_len(stored.len() as u64);
@@ -279,40 +238,6 @@ impl Record {
             return Err(bad("it is gone and has bytes"));
         }
         Ok(record)
-    }
-
-    fn take_fixed(&mut self, r: &mut Reader<'_>, place: &str) -> Result<()> {
-        for id in [&mut self.nonce, &mut self.operation, &mut self.incarnation] {
-            *id = take_id(r, place)?;
-        }
-        for number in [&mut self.change, &mut self.created, &mut self.modified, &mut self.tree.size]
-        {
-            *number = or_short(r.u64(), place)?;
-        }
-        // One more must be counted still.
-        if self.change > MAX_CHANGE {
-            return Err(damaged(place, format!("was changed {} times", self.change)));
-        }
-        let count = or_short(r.u8().filter(|n| usize::from(*n) <= MAX_RECENT), place)?;
-        for _ in 0..count {
-            self.recent.push(or_short(r.u64(), place)?);
-        }
-        Ok(())
-    }
-
-    fn take_names(&mut self, r: &mut Reader<'_>, place: &str) -> Result<()> {
-        self.collection = take_text(r, place)?;
-        self.name = take_text(r, place)?;
-        let count = or_short(r.varint().filter(|n| *n <= MAX_ATTRIBUTES as u64), place)?;
-        let mut all = 0;
-        for _ in 0..count {
-            let (key, value) = (take_text(r, place)?, take_bytes(r, place)?);
-            all += key.len() + value.len();
-            if self.attributes.insert(key, value.to_vec()).is_some() || all > MAX_ATTRIBUTES {
-                return Err(damaged(place, "its attributes are twice the same, or too long"));
-            }
-        }
-        Ok(())
     }
 
     fn take_tree(&mut self, r: &mut Reader<'_>, place: &str) -> Result<()> {
@@ -333,7 +258,7 @@ impl Record {
             Top::Root { .. } => size,
         };
         let root = matches!(self.tree.top, Top::Root { .. });
-        if sum != size || size > MAX_OBJECT || embedded > MAX_EMBEDDED || (root && size == 0) {
+        if sum != size || embedded > MAX_EMBEDDED || (root && size == 0) {
             return Err(damaged(place, format!("{size} bytes, of which slices have {sum}")));
         }
         Ok(())
@@ -358,25 +283,12 @@ fn take_top(
     }
 }
 
-/// Sets the checksum of a record or an intent that was made by hand; for tests.
-pub fn seal(stored: &mut [u8]) {
-    if stored.len() >= CRC_AT + 4 {
-        let sum = sum_of(stored);
-        put_u32(stored, CRC_AT, sum);
-    }
-}
-
-/// The checksum of a record or an intent: of all but its own four bytes.
-pub(super) fn sum_of(stored: &[u8]) -> u32 {
-    crc_of(&[&stored[..CRC_AT], &stored[CRC_AT + 4..]])
-}
-
 pub(super) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     push_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-fn take_bytes<'a>(r: &mut Reader<'a>, place: &str) -> Result<&'a [u8]> {
+pub(super) fn take_bytes<'a>(r: &mut Reader<'a>, place: &str) -> Result<&'a [u8]> {
     let len = or_short(r.varint().and_then(|n| usize::try_from(n).ok()), place)?;
     or_short(r.take(len), place)
 }

@@ -1,15 +1,16 @@
-//! Records and nodes that are at hand.
+//! Records, headers of records and nodes that are at hand.
 //!
 //! A record is asked for again unless its tag is the same; a node never changes. Each kind has two
 //! generations: what is used moves to the younger, and the older is dropped whole when that is full.
 
 use super::current::Current;
-use crate::format::BlobId;
+use crate::backend::Tag;
+use crate::format::{BlobId, RecordHeader};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of records, and of nodes, in a generation.
+/// Bytes of each kind in a generation.
 const MOST: usize = 16 << 20;
 /// What an entry takes beside its bytes.
 const OVERHEAD: usize = 256;
@@ -53,16 +54,21 @@ impl<K: Hash + Eq + Clone, V: Clone> Generations<K, V> {
     }
 }
 
-/// Records by key, and payloads of nodes.
+/// Records and headers by key, and payloads of nodes.
 #[derive(Debug)]
 pub(crate) struct Cache {
     records: Mutex<Generations<String, Current>>,
+    headers: Mutex<Generations<String, (Tag, RecordHeader)>>,
     nodes: Mutex<Generations<BlobId, Arc<Vec<u8>>>>,
 }
 
 impl Cache {
     pub(crate) fn new() -> Self {
-        Self { records: Mutex::new(Generations::new()), nodes: Mutex::new(Generations::new()) }
+        Self {
+            records: Mutex::new(Generations::new()),
+            headers: Mutex::new(Generations::new()),
+            nodes: Mutex::new(Generations::new()),
+        }
     }
 
     /// Takes over what another has.
@@ -88,6 +94,24 @@ impl Cache {
 
     pub(crate) fn forget(&self, key: &str) {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).forget(&key.to_owned());
+    }
+
+    /// The header of a record, and its tag: of the record, if that is at hand, or as it was read alone.
+    pub(crate) fn header(&self, key: &str) -> Option<(Tag, RecordHeader)> {
+        if let Some(known) = self.record(key) {
+            return Some((known.tag, RecordHeader::from(&*known.record)));
+        }
+        let mut headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
+        headers.get(&key.to_owned())
+    }
+
+    /// Keeps a header that was read because the record at hand, if there is one, has another tag.
+    pub(crate) fn keep_header(&self, key: &str, tag: Tag, header: &RecordHeader) {
+        self.forget(key);
+        let attributes = header.attributes.iter().map(|(key, value)| key.len() + value.len() + 64);
+        let bytes = attributes.sum::<usize>() + header.name.len() + OVERHEAD;
+        let mut headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
+        headers.put(key.to_owned(), (tag, header.clone()), bytes);
     }
 
     pub(crate) fn node(&self, id: BlobId) -> Option<Arc<Vec<u8>>> {

@@ -7,7 +7,10 @@ use super::current::{Current, Target};
 use super::environment::Environment;
 use super::missing::missing_blob;
 use crate::backend::{Backend, Body, Got, Tag};
-use crate::format::{BlobId, BlobKind, BlobRef, Head, Id, Intent, Record, Sizes, Stretch, keys};
+use crate::format::{
+    BlobId, BlobKind, BlobRef, HEADER_READ, Head, Id, Intent, Record, RecordHeader, Sizes, Stretch,
+    keys,
+};
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::BoxFuture;
@@ -92,6 +95,42 @@ impl Inner {
             }
             taken => taken,
         }
+    }
+
+    /// The header of the record of `target`; `listed` is the tag that a listing showed. Cost: one read of a
+    /// kilobyte, and one of the whole record if its header is longer; none if what is at hand has that tag.
+    ///
+    /// # Errors
+    /// As [`Inner::read`].
+    pub(crate) async fn read_header(
+        &self,
+        target: &Target,
+        listed: Option<&Tag>,
+    ) -> Result<Option<RecordHeader>> {
+        let known = self.cache.header(&target.key);
+        if let Some((tag, header)) = &known
+            && listed == Some(tag)
+        {
+            return Ok(Some(header.clone()));
+        }
+        let unless = known.as_ref().map(|(tag, _)| tag);
+        match self.backend.get(&target.key, Some(0..HEADER_READ), unless).await? {
+            Got::Absent => return Ok(None),
+            Got::Same if known.is_some() => return Ok(known.map(|(_, header)| header)),
+            Got::Found(found) => {
+                let header = RecordHeader::decode(&found.bytes.whole());
+                let is_of = |header: &RecordHeader| {
+                    header.collection == target.collection && header.name == target.name
+                };
+                if let Some(header) = header.filter(is_of) {
+                    self.cache.keep_header(&target.key, found.tag, &header);
+                    return Ok(Some(header));
+                }
+            }
+            Got::Same => {}
+        }
+        // It is longer, or damaged: the whole record tells which.
+        Ok(self.read(target).await?.map(|current| RecordHeader::from(&*current.record)))
     }
 
     fn taken(

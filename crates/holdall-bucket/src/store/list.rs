@@ -4,7 +4,7 @@ use super::current::Target;
 use super::inner::Inner;
 use super::read::ObjectInfo;
 use super::together::together;
-use crate::backend::Listed;
+use crate::backend::{Listed, Tag};
 use crate::format::{Class, keys};
 use holdall::{Error, Result};
 use std::sync::Arc;
@@ -26,6 +26,26 @@ pub struct Names {
     pub folders: Vec<String>,
     /// Where to go on; `None` at the end.
     pub next: Option<String>,
+}
+
+/// A page of what is known of objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Infos {
+    /// The objects, in the order of their names' keys.
+    pub objects: Vec<ObjectInfo>,
+    /// As [`Names::folders`].
+    pub folders: Vec<String>,
+    /// As [`Names::next`].
+    pub next: Option<String>,
+}
+
+/// A page, with the tags of the records.
+#[derive(Default)]
+struct Shown {
+    names: Vec<(String, Tag)>,
+    folders: Vec<String>,
+    next: Option<String>,
 }
 
 /// What to list.
@@ -52,8 +72,27 @@ impl Inner {
         collection: &str,
         what: &ListNames,
     ) -> Result<Names> {
+        let Shown { names, folders, next } = self.shown(collection, what).await?;
+        Ok(Names { names: names.into_iter().map(|(name, _)| name).collect(), folders, next })
+    }
+
+    /// A page of objects, with what is known of those that are `wanted`. Cost: as [`Inner::list`], and as
+    /// [`Inner::infos`] for those of which another version is at hand, or none.
+    pub(crate) async fn list_infos(
+        self: &Arc<Self>,
+        collection: &str,
+        what: &ListNames,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Infos> {
+        let Shown { names, folders, next } = self.shown(collection, what).await?;
+        let names = names.into_iter().filter(|(name, _)| wanted(name));
+        let names = names.map(|(name, tag)| (name, Some(tag))).collect();
+        Ok(Infos { objects: self.headers(collection, names).await?, folders, next })
+    }
+
+    async fn shown(self: &Arc<Self>, collection: &str, what: &ListNames) -> Result<Shown> {
         let limit = what.limit.unwrap_or(PAGE);
-        let mut names = Names::default();
+        let mut names = Shown::default();
         let mut after = what.after.clone();
         if limit == 0 {
             return Ok(names);
@@ -65,7 +104,7 @@ impl Inner {
             let page = self.backend.list(&prefix, after.as_deref(), what.folders, ask).await?;
             for listed in page.keys {
                 if let Some(name) = object_name(&listed)? {
-                    names.names.push(name);
+                    names.names.push((name, listed.tag));
                 }
             }
             let folders = match what.ghosts {
@@ -106,18 +145,32 @@ impl Inner {
         Ok(together(folders, READS, look).await?.into_iter().flatten().collect())
     }
 
-    /// What is known of objects, in the order of `names`; of those removed meanwhile nothing.
+    /// What is known of objects, in the order of `names`; of those removed meanwhile nothing. Cost: a
+    /// request for each, of a kilobyte.
     pub(crate) async fn infos(
         self: &Arc<Self>,
         collection: &str,
         names: &[String],
     ) -> Result<Vec<ObjectInfo>> {
-        let targets: Result<Vec<Target>> =
-            names.iter().map(|name| Target::new(collection, name)).collect();
-        let read = together(targets?, READS, |target| async move { self.read(&target).await });
-        let read = read.await?;
-        let found = read.into_iter().flatten().filter(|found| !found.record.gone);
-        Ok(found.map(|found| ObjectInfo::of(&found.record)).collect())
+        let names = names.iter().map(|name| (name.clone(), None)).collect();
+        self.headers(collection, names).await
+    }
+
+    /// What is known of objects, by the tag that a listing showed where it did.
+    async fn headers(
+        self: &Arc<Self>,
+        collection: &str,
+        names: Vec<(String, Option<Tag>)>,
+    ) -> Result<Vec<ObjectInfo>> {
+        let target =
+            |(name, tag): (String, Option<Tag>)| Ok((Target::new(collection, &name)?, tag));
+        let targets: Result<Vec<_>> = names.into_iter().map(target).collect();
+        let read = |(target, tag): (Target, Option<Tag>)| async move {
+            self.read_header(&target, tag.as_ref()).await
+        };
+        let read = together(targets?, READS, read).await?;
+        let found = read.into_iter().flatten().filter(|header| !header.gone);
+        Ok(found.map(ObjectInfo::from).collect())
     }
 
     /// The collections that have records.

@@ -27,7 +27,7 @@ mod writer;
 
 pub use edit::Splice;
 pub use environment::{Environment, Machine};
-pub use list::{ListNames, Names};
+pub use list::{Infos, ListNames, Names};
 pub use open::Options;
 pub use put::{PutMode, PutOptions};
 pub use read::{Object, ObjectInfo, Pieces};
@@ -386,9 +386,23 @@ impl BucketStore {
         self.inner.list(&self.collection, what).await
     }
 
+    /// A page of the collection's objects that are `wanted`, by name, with what is known of them. Cost: as
+    /// [`BucketStore::list`], and a request of a kilobyte for each object, 64 under way together, but none
+    /// for those that were read or listed before and have not changed since.
+    ///
+    /// # Errors
+    /// As [`BucketStore::list`] and [`BucketStore::get`].
+    pub async fn list_infos(
+        &self,
+        what: &ListNames,
+        wanted: impl Fn(&str) -> bool + Send,
+    ) -> Result<Infos> {
+        self.inner.list_infos(&self.collection, what, wanted).await
+    }
+
     /// What is known of objects, in the order of `names`; nothing of those that are not there. Cost: a
-    /// request for each, 64 under way together. Whole records come, bytes of small objects too, since
-    /// the checksum is over all; without a body that is the one at hand.
+    /// request of a kilobyte for each, 64 under way together; one more for each whose attributes and name
+    /// are longer than that.
     ///
     /// # Errors
     /// As [`BucketStore::get`].

@@ -9,7 +9,7 @@ use super::inner::Inner;
 use super::layout::Layout;
 use super::missing::is_missing;
 use super::version::ObjectVersion;
-use crate::format::Record;
+use crate::format::{Record, RecordHeader};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use holdall::{Attributes, Error, Result};
@@ -47,13 +47,19 @@ impl ObjectInfo {
     }
 
     pub(crate) fn of(record: &Record) -> Self {
+        RecordHeader::from(record).into()
+    }
+}
+
+impl From<RecordHeader> for ObjectInfo {
+    fn from(header: RecordHeader) -> Self {
         Self {
-            name: record.name.clone(),
-            size: record.tree.size,
-            version: ObjectVersion::of(record),
-            created: UNIX_EPOCH + Duration::from_nanos(record.created),
-            modified: UNIX_EPOCH + Duration::from_nanos(record.modified),
-            attributes: record.attributes.clone(),
+            version: ObjectVersion::made(header.incarnation, header.change, header.operation),
+            name: header.name,
+            size: header.size,
+            created: UNIX_EPOCH + Duration::from_nanos(header.created),
+            modified: UNIX_EPOCH + Duration::from_nanos(header.modified),
+            attributes: header.attributes,
         }
     }
 }

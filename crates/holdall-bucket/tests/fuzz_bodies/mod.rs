@@ -9,7 +9,8 @@ mod input;
 mod samples;
 
 use holdall_bucket::format::{
-    Blobs, Head, Intent, Record, decode_list, decode_node, encode_list, encode_node, keys, seal,
+    Blobs, Head, Intent, Record, RecordHeader, decode_list, decode_node, encode_list, encode_node,
+    keys, seal,
 };
 use input::Input;
 
@@ -79,7 +80,9 @@ pub fn bucket_record(data: &[u8]) -> bool {
     let mut accepted = false;
     for _ in 0..8 {
         seal(&mut stored);
+        let header = RecordHeader::decode(&stored);
         if let Ok(record) = Record::decode(&stored, "r") {
+            assert_eq!(header, Some(RecordHeader::from(&record)));
             let again = Record::decode(&record.encode().unwrap(), "r").unwrap();
             assert_eq!(again, record);
             let _ = (record.names_blobs(), record.slices(), record.class());

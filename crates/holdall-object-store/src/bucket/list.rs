@@ -16,19 +16,17 @@ use object_store::path::Path;
 use object_store::{ListResult, ObjectMeta, Result};
 
 /// Reads a page: those behind `offset`, if one is given. Cost: a request for each thousand names, and
-/// one for each object and folder.
+/// one for each folder and each object that is not at hand.
 async fn page(
     store: &BucketStore,
     what: &ListNames,
     offset: Option<&str>,
 ) -> Result<(ListResult, Option<String>)> {
-    let listed = store.list(what).await.map_err(failed(&what.prefix))?;
     let behind = |name: &str| offset.is_none_or(|offset| name > offset);
-    let wanted = |name: &String| behind(name) && path(name.as_bytes()).is_some();
-    let names: Vec<String> = listed.names.into_iter().filter(wanted).collect();
-    let found = store.infos(&names).await.map_err(failed(&what.prefix))?;
+    let wanted = |name: &str| behind(name) && path(name.as_bytes()).is_some();
+    let listed = store.list_infos(what, wanted).await.map_err(failed(&what.prefix))?;
     let object = |info: ObjectInfo| Some(meta_of(path(info.name.as_bytes())?, &info));
-    let objects = found.into_iter().filter_map(object).collect();
+    let objects = listed.objects.into_iter().filter_map(object).collect();
     let folder = |name: &String| path(name.strip_suffix('/').unwrap_or(name).as_bytes());
     let folders = listed.folders.iter().filter(|name| behind(name));
     let common_prefixes = folders.filter_map(folder).collect();

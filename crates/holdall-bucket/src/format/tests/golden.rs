@@ -121,6 +121,7 @@ fn record_fields(name: &str) -> Vec<Field> {
         _ => vec![(1, "attributes")],
     };
     all.extend(attributes);
+    all.push((4, "CRC-32C of the header"));
     let slices = [
         (1, "form: slices"),
         (1, "slices"),

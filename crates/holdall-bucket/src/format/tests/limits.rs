@@ -49,8 +49,8 @@ fn made(head: [u8; 4], change: u64, size: u64, body: &[u8], class: usize) -> Vec
 
 /// A plain record that has only a table, a tree and what follows.
 fn record(class: usize, size: u64, parts: &[Part<'_>]) -> Result<Record> {
-    // No recent operations, no collection, no name, no attributes.
-    let mut body = vec![0, 0, 0, 0];
+    // No recent operations, no collection, no name, no attributes; room for the header's checksum.
+    let mut body = vec![0; 8];
     body.extend(bytes(parts));
     Record::decode(&made([1, 1, 0, 0], 0, size, &body, class), "r")
 }
@@ -153,11 +153,11 @@ fn counts_have_limits() {
     let recent = |count: usize| {
         let mut body = vec![count as u8];
         body.extend(vec![1; 8 * count]);
-        body.extend([0; 8]);
+        body.extend([0; 12]);
         Record::decode(&made([1, 1, 0, 0], 0, 0, &body, 0), "r")
     };
     assert!(recent(MAX_RECENT).is_ok() && recent(MAX_RECENT + 1).is_err() && recent(255).is_err());
-    let change = |change| Record::decode(&made([1, 1, 0, 0], change, 0, &[0; 9], 0), "r");
+    let change = |change| Record::decode(&made([1, 1, 0, 0], change, 0, &[0; 13], 0), "r");
     assert!(change(1 << 62).is_ok() && change((1 << 62) + 1).is_err() && change(u64::MAX).is_err());
     let embedded = |len: u64| {
         let all = vec![1; len as usize];
@@ -171,7 +171,7 @@ fn counts_have_limits() {
 fn attributes_and_texts_have_limits() {
     let record =
         |body: &[Part<'_>]| Record::decode(&made([1, 1, 0, 0], 0, 0, &bytes(body), 0), "r");
-    let end = [N(0); 6];
+    let end = [N(0); 10];
     let attributes = |parts: &[Part<'_>]| record(&[&[N(0), N(0), N(0)], parts, &end].concat());
     let long = vec![b'v'; MAX_ATTRIBUTES];
     let most = MAX_ATTRIBUTES as u64;
@@ -190,13 +190,13 @@ fn attributes_and_texts_have_limits() {
 #[test]
 fn heads_of_records_that_are_not_known() {
     let read =
-        |head| Record::decode(&made(head, 0, 0, &[0; 9], if head[1] == 2 { 4 } else { 0 }), "r");
+        |head| Record::decode(&made(head, 0, 0, &[0; 13], if head[1] == 2 { 4 } else { 0 }), "r");
     assert!(read([1, 1, 0, 0]).is_ok() && read([1, 2, 0, 0]).is_ok());
     for head in [[2, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [1, 3, 0, 0], [1, 1, 2, 0], [1, 1, 0, 1]]
     {
         assert!(matches!(read(head), Err(Error::Unsupported { .. })), "{head:?}");
     }
-    let mut other = made([1, 1, 0, 0], 0, 0, &[0; 9], 0);
+    let mut other = made([1, 1, 0, 0], 0, 0, &[0; 13], 0);
     other[0] = b'X';
     seal(&mut other);
     assert!(detail(Record::decode(&other, "r")).contains("no record"));
@@ -235,13 +235,13 @@ fn what_is_gone_has_nothing() {
     let gone = |body: &[Part<'_>], size| {
         Record::decode(&made([1, 2, 0, 0], 0, size, &bytes(body), 4), "r").map(drop)
     };
-    let plain = [N(0), N(0), N(0), N(0), N(0), N(0), N(0), N(0), N(0), N(0)];
+    let plain = [N(0); 14];
     assert!(gone(&plain, 0).is_ok());
-    let zeros = [N(0), N(0), N(0), N(0), N(0), N(0), N(0), N(1), N(0), N(5), N(0), N(0)];
+    let zeros = [&plain[..11], &[N(1), N(0), N(5), N(0), N(0)]].concat();
     assert!(detail(gone(&zeros, 5)).contains("gone"));
     let attribute = [&[N(0), N(0), N(0), N(1), N(1), Raw(b"k"), N(0)][..], &plain[4..]].concat();
     assert!(detail(gone(&attribute, 0)).contains("gone"));
-    let embedded = [&plain[..9], &[N(1), Raw(b"x")]].concat();
+    let embedded = [&plain[..13], &[N(1), Raw(b"x")]].concat();
     assert!(detail(gone(&embedded, 0)).contains("gone"));
 }
 

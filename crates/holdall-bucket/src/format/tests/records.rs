@@ -1,11 +1,14 @@
 //! Records: round trips, classes, damage.
 
+use super::super::header::{CRC_AT, sum_of};
 use super::super::record::MAX_EMBEDDED;
-use super::super::{BlobRef, Blobs, Class, MAX_RECENT, Record, reference};
+use super::super::{BlobRef, Blobs, Class, MAX_RECENT, Record, RecordHeader, reference};
 use super::{
-    Raw, any_blob, any_id, any_raw, any_retired, blob, id, notices_damage, retired, slices_of,
+    Raw, any_blob, any_id, any_raw, any_retired, blob, detail, id, notices_damage, retired,
+    slices_of,
 };
 use holdall::Attributes;
+use holdall_core::bytes::put_u32;
 use holdall_core::segment_tree::{MAX_HEIGHT, NodeRef, Slice, Top, Tree};
 use proptest::prelude::*;
 
@@ -167,6 +170,32 @@ fn lengths_tell_classes() {
 fn damage_of_any_byte_is_noticed() {
     for (_, record) in classes() {
         notices_damage(&record.encode().unwrap(), |stored| Record::decode(stored, "r"));
+    }
+}
+
+#[test]
+fn a_header_is_read_without_the_rest() {
+    for (name, record) in classes() {
+        let stored = record.encode().unwrap();
+        let expected = Some(RecordHeader::from(&record));
+        let ends = (0..=stored.len()).filter(|end| {
+            let read = RecordHeader::decode(&stored[..*end]);
+            assert!(read.is_none() || read == expected, "{name}: cut to {end}");
+            read.is_some()
+        });
+        let len = ends.min().unwrap();
+        let mut flipped = stored[..len].to_vec();
+        for bit in (0..len * 8).filter(|bit| !(CRC_AT..CRC_AT + 4).contains(&(bit / 8))) {
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(RecordHeader::decode(&flipped), None, "{name}: bit {bit}");
+            flipped[bit / 8] ^= 1 << (bit % 8);
+        }
+        // Whoever reads the whole record must refuse what a reader of headers refuses.
+        let mut changed = stored.to_vec();
+        changed[len - 1] ^= 1;
+        let sum = sum_of(&changed);
+        put_u32(&mut changed, CRC_AT, sum);
+        assert!(detail(Record::decode(&changed, "r")).contains("header"), "{name}");
     }
 }
 
