@@ -104,7 +104,8 @@ pub struct Features {
 /// Whatever may be otherwise another time is tried again inside, but for conditional writes.
 #[async_trait]
 pub trait Backend: fmt::Debug + Send + Sync {
-    /// Reads a key, or the bytes `range` of it, which begin inside; unless it has the tag `unless`.
+    /// Reads a key, or the bytes `range` of it, which begin inside and are cut to what there is; unless it
+    /// has the tag `unless`.
     async fn get(&self, key: &str, range: Option<Range<u64>>, unless: Option<&Tag>) -> Result<Got>;
 
     /// Writes a key that is used for nothing else, ever. Repeating it does no harm.

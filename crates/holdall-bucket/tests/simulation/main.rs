@@ -342,6 +342,14 @@ impl Run {
                     return Err(format!("read what was not there: {}", told()));
                 }
             }
+            Outcome::Listed(infos) => {
+                for (number, name) in tasks::NAMES.iter().enumerate() {
+                    let listed = infos.iter().find(|info| info.name == *name);
+                    if !tasks::was_listed(&history(number), *began, listed) {
+                        return Err(format!("listed what was not there: {}", told()));
+                    }
+                }
+            }
             Outcome::Nothing | Outcome::Failed(Error::OutcomeUnknown { .. }) => {}
             Outcome::Failed(_) if made.is_empty() || !task.fails_whole() => {}
             Outcome::Failed(_) => return Err(format!("failed and changed: {}", told())),

@@ -3,7 +3,7 @@
 use crate::check::{Content, Version};
 use bytes::Bytes;
 use holdall::{Error, Result};
-use holdall_bucket::store::{Object, ObjectVersion, PutMode, PutOptions};
+use holdall_bucket::store::{ListNames, Object, ObjectInfo, ObjectVersion, PutMode, PutOptions};
 use holdall_bucket::{BucketStore, CollectOptions, Splice};
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -26,6 +26,7 @@ pub enum Task {
     Remove(usize),
     Get(usize),
     Read(usize),
+    List,
     Collect(bool),
     Compact,
     Verify,
@@ -49,6 +50,8 @@ pub enum Outcome {
     Changed(Option<ObjectVersion>),
     /// This was read.
     Read(usize, Content),
+    /// These were listed, by name.
+    Listed(Vec<ObjectInfo>),
     /// Nothing is to be known of it.
     Nothing,
     /// It failed.
@@ -91,7 +94,8 @@ impl Task {
             73..76 => Self::Concat(a, b, c),
             76..80 => Self::Rename(a, b),
             80..86 => Self::Remove(a),
-            86..90 => Self::Get(a),
+            86..89 => Self::Get(a),
+            89 => Self::List,
             90..92 => Self::Read(a),
             92..97 => Self::Collect(false),
             97 => Self::Collect(true),
@@ -148,6 +152,10 @@ impl Task {
                     all.extend(object.read(at..at + 333).await?);
                 }
                 Ok(Outcome::Read(a, Some(all.into())))
+            }
+            Self::List => {
+                let page = store.list_infos(&ListNames::default(), |_| true).await?;
+                Ok(Outcome::Listed(page.objects))
             }
             Self::Collect(full) => {
                 let options = CollectOptions { full, ..CollectOptions::default() };
@@ -230,7 +238,12 @@ impl Task {
                 copied || (*a == name && before.is_some() && after.is_none())
             }
             Self::Remove(a) => *a == name && before.is_some() && after.is_none(),
-            Self::Get(_) | Self::Read(_) | Self::Collect(_) | Self::Compact | Self::Verify => false,
+            Self::Get(_)
+            | Self::Read(_)
+            | Self::List
+            | Self::Collect(_)
+            | Self::Compact
+            | Self::Verify => false,
         }
     }
 
@@ -309,4 +322,17 @@ pub fn was_there(history: &[Version], from: u64, read: &Content) -> bool {
     let initial = first.is_none() && read.is_none();
     let start = first.unwrap_or(0);
     initial || history[start..].iter().any(|version| version.content == *read)
+}
+
+/// Whether what a listing said of a name is what was there between two steps.
+pub fn was_listed(history: &[Version], from: u64, listed: Option<&ObjectInfo>) -> bool {
+    let first = history.iter().rposition(|version| version.step <= from);
+    let initial = first.is_none() && listed.is_none();
+    let is = |version: &Version| match (&version.content, listed) {
+        (Some(content), Some(info)) => {
+            version.operation == info.version.operation() && content.len() as u64 == info.size
+        }
+        (content, info) => content.is_none() && info.is_none(),
+    };
+    initial || history[first.unwrap_or(0)..].iter().any(is)
 }

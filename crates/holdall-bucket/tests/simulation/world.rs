@@ -315,7 +315,8 @@ fn read(found: Option<&Found>, range: Option<Range<u64>>, unless: Option<&Tag>) 
         return Got::Same;
     }
     let range = range.unwrap_or(0..found.len);
-    let bytes = found.bytes.whole().slice(range.start as usize..range.end as usize);
+    let end = range.end.min(found.len);
+    let bytes = found.bytes.whole().slice(range.start as usize..end as usize);
     Got::Found(Found { bytes: bytes.into(), ..found.clone() })
 }
 

@@ -59,7 +59,7 @@ impl Mount {
         let mount = Self { system, place, at, raw, child: Mutex::default() };
         if system == System::Juicefs {
             let made = mount
-                .command(&["format", "--quiet", "--storage", "s3", "--trash-days", "0"])
+                .command(&["--quiet", "format", "--storage", "s3"])
                 .arg("--bucket")
                 .arg(format!("{}/{BUCKET}", mount.place.endpoint))
                 .args(["--access-key", ACCESS_KEY, "--secret-key", SECRET_KEY])
@@ -104,7 +104,7 @@ impl Mount {
             }
             System::Juicefs => {
                 let mut command =
-                    self.command(&["mount", "--quiet", "--cache-size", "0", "--no-usage-report"]);
+                    self.command(&["--quiet", "mount", "--cache-size", "0", "--no-usage-report"]);
                 command
                     .arg("--cache-dir")
                     .arg(dir.join("cache"))
