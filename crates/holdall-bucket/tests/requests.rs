@@ -128,7 +128,7 @@ async fn sizes_come_from_the_headers_of_records() {
     assert_eq!(page.objects.len(), 9);
     assert_eq!((page.objects[7].name.as_str(), page.objects[7].size), ("07", 20_004));
     assert_eq!(counted.since().0, 1, "of the one that changed");
-    // What is damaged is told, not left out.
+    // Damage is reported, not left out.
     let keys = counted.inner.list("n/", None, false, 3).await.unwrap().keys;
     let Got::Found(found) = counted.inner.get(&keys[2].key, None, None).await.unwrap() else {
         panic!("no record")

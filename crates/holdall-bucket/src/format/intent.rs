@@ -1,8 +1,7 @@
 //! Intents: that an operation may make a record name blobs.
 
-use super::header::{CRC_AT, is_whole, sum_of};
+use super::header::{CRC_AT, is_whole, push_bytes, sum_of, take_text};
 use super::part::{Named, Table, take_id};
-use super::record::{push_bytes, take_text};
 use super::{Id, damaged, or_short};
 use bytes::Bytes;
 use holdall::{Error, Result};

@@ -27,12 +27,12 @@ pub(crate) use head::MAX_HEAD;
 pub use head::{FEATURES, FORMAT, Head, Sizes};
 #[doc(hidden)]
 pub use header::seal;
-pub use header::{HEADER_READ, RecordHeader};
+pub use header::{HEADER_READ, MAX_RECENT, RecordHeader};
 pub use id::{BlobId, Id};
 pub use intent::{Intent, IntentKind, IntentState};
 pub use node::{MAX_FANOUT, decode_list, decode_node, encode_list, encode_node};
 pub use part::{Named, Part, Retired};
-pub use record::{Class, MAX_RECENT, MAX_RETIRED, MAX_SLICES, Record};
+pub use record::{Class, MAX_RETIRED, MAX_SLICES, Record};
 
 use holdall::{Error, Result};
 

@@ -3,7 +3,10 @@
 //! A record is replaced whole, by conditional writes. Its length modulo 8 tells its class, so that a
 //! listing tells which records collecting has to read.
 
-use super::header::{self, CRC_AT, is_whole, sum_of};
+use super::header::{
+    CRC_AT, MAX_ATTRIBUTES, MAX_RECENT, RecordHeader, is_record, is_whole, push_bytes, sum_of,
+    take_bytes,
+};
 use super::part::{Retired, Table};
 use super::slices::{read_alias, read_slices, write_slices};
 use super::{Blobs, Id, damaged, or_short};
@@ -12,14 +15,10 @@ use holdall::{Attributes, Error, Result};
 use holdall_core::bytes::{Reader, push_varint, put_u32};
 use holdall_core::segment_tree::{MAX_HEIGHT, NodeRef, Top, Tree};
 
-/// Operations that a record remembers.
-pub const MAX_RECENT: usize = 16;
 /// Retired blobs that a record lists itself.
 pub const MAX_RETIRED: usize = 256;
 /// Slices that a record lists itself.
 pub const MAX_SLICES: usize = 4096;
-/// Most bytes of attributes, with their keys.
-pub const MAX_ATTRIBUTES: usize = 4096;
 /// Most bytes that lie in the record itself.
 pub const MAX_EMBEDDED: u64 = 1 << 20;
 /// Most bytes of a record: what is longer is read by nobody.
@@ -156,7 +155,7 @@ impl Record {
     pub fn encode(&self) -> Result<Bytes> {
         self.check_counts()?;
         let mut out = Vec::with_capacity(512 + self.embedded.len());
-        header::write(self, &mut out);
+        RecordHeader::from(self).write(&mut out);
         self.encode_tree(&mut out)?;
         push_bytes(&mut out, &self.embedded);
         while out.len() % CLASSES != self.class() as usize {
@@ -218,13 +217,14 @@ impl Record {
     /// [`Error::Corrupt`] for anything that cannot be; [`Error::Unsupported`] for a newer format.
     pub fn decode(stored: &[u8], place: &str) -> Result<Self> {
         let bad = |detail: &str| damaged(place, detail);
-        if !header::is_record(stored) || stored.len() as u64 > MAX_RECORD {
+        if !is_record(stored) || stored.len() as u64 > MAX_RECORD {
             return Err(bad("no record of an object"));
         }
         if !is_whole(stored) {
             return Err(bad("its checksum is wrong"));
         }
-        let (mut record, mut r) = header::read(stored, place)?;
+        let (header, mut r) = RecordHeader::read(stored, place)?;
+        let mut record = Self::from(header);
         record.take_tree(&mut r, place)?;
         let padding = r.rest();
         let class = Class::of_len(stored.len() as u64);
@@ -265,6 +265,48 @@ impl Record {
     }
 }
 
+impl From<&Record> for RecordHeader {
+    fn from(record: &Record) -> Self {
+        Self {
+            gone: record.gone,
+            shared: record.shared,
+            nonce: record.nonce,
+            operation: record.operation,
+            incarnation: record.incarnation,
+            change: record.change,
+            created: record.created,
+            modified: record.modified,
+            size: record.tree.size,
+            recent: record.recent.clone(),
+            collection: record.collection.clone(),
+            name: record.name.clone(),
+            attributes: record.attributes.clone(),
+        }
+    }
+}
+
+impl From<RecordHeader> for Record {
+    /// The record without a tree, but for its size, and without bytes.
+    fn from(header: RecordHeader) -> Self {
+        Self {
+            gone: header.gone,
+            shared: header.shared,
+            nonce: header.nonce,
+            operation: header.operation,
+            incarnation: header.incarnation,
+            change: header.change,
+            created: header.created,
+            modified: header.modified,
+            recent: header.recent,
+            collection: header.collection,
+            name: header.name,
+            attributes: header.attributes,
+            tree: Tree { size: header.size, ..Tree::empty() },
+            ..Self::default()
+        }
+    }
+}
+
 fn take_top(
     r: &mut Reader<'_>,
     table: &[super::BlobRef],
@@ -281,19 +323,4 @@ fn take_top(
         }
         form => Err(damaged(place, format!("a tree of form {form}"))),
     }
-}
-
-pub(super) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    push_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-pub(super) fn take_bytes<'a>(r: &mut Reader<'a>, place: &str) -> Result<&'a [u8]> {
-    let len = or_short(r.varint().and_then(|n| usize::try_from(n).ok()), place)?;
-    or_short(r.take(len), place)
-}
-
-pub(super) fn take_text(r: &mut Reader<'_>, place: &str) -> Result<String> {
-    let bytes = take_bytes(r, place)?.to_vec();
-    String::from_utf8(bytes).map_err(|_| damaged(place, "holds a text that is not UTF-8"))
 }

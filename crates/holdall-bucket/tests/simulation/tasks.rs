@@ -324,7 +324,7 @@ pub fn was_there(history: &[Version], from: u64, read: &Content) -> bool {
     initial || history[start..].iter().any(|version| version.content == *read)
 }
 
-/// Whether what a listing said of a name is what was there between two steps.
+/// Whether what a listing shows of a name is what was there between two steps.
 pub fn was_listed(history: &[Version], from: u64, listed: Option<&ObjectInfo>) -> bool {
     let first = history.iter().rposition(|version| version.step <= from);
     let initial = first.is_none() && listed.is_none();

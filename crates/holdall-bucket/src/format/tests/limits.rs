@@ -1,6 +1,7 @@
 //! What is refused although its checksum is right: records, nodes and lists made by hand.
 
-use super::super::record::{MAX_ATTRIBUTES, MAX_EMBEDDED, MAX_RECORD};
+use super::super::header::MAX_ATTRIBUTES;
+use super::super::record::{MAX_EMBEDDED, MAX_RECORD};
 use super::super::{
     Blobs, MAX_FANOUT, MAX_PAYLOAD, MAX_RECENT, MAX_RETIRED, MAX_SLICES, Record, decode_list,
     decode_node, seal,

@@ -190,7 +190,7 @@ fn a_header_is_read_without_the_rest() {
             assert_eq!(RecordHeader::decode(&flipped), None, "{name}: bit {bit}");
             flipped[bit / 8] ^= 1 << (bit % 8);
         }
-        // Whoever reads the whole record must refuse what a reader of headers refuses.
+        // A reader of the whole record must refuse what a reader of headers refuses.
         let mut changed = stored.to_vec();
         changed[len - 1] ^= 1;
         let sum = sum_of(&changed);
