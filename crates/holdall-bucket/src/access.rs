@@ -3,12 +3,14 @@
 //! Owns: [`Access`], and in which order the environment, AWS's files and rclone's are looked at. What
 //! such a file says and this does not understand is refused.
 
+use crate::role::Role;
 use holdall::{Error, Result};
 use ini::{Ini, Properties};
-use object_store::ClientOptions;
 use object_store::aws::AmazonS3Builder;
+use object_store::{ClientOptions, RetryConfig};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What there is to reach a bucket beside its name. Empty: all comes from the environment, and from
 /// the default profile of aws-cli.
@@ -73,11 +75,10 @@ impl Access {
             let options = ClientOptions::new().with_allow_http(plain);
             builder = builder.with_endpoint(endpoint).with_client_options(options);
         }
-        if let Some((key, secret, token)) = found.keys {
-            builder = builder.with_access_key_id(key).with_secret_access_key(secret);
-            if let Some(token) = token {
-                builder = builder.with_token(token);
-            }
+        let Some((key, secret, token)) = found.keys else { return of_role(builder) };
+        builder = builder.with_access_key_id(key).with_secret_access_key(secret);
+        if let Some(token) = token {
+            builder = builder.with_token(token);
         }
         Ok(builder)
     }
@@ -108,6 +109,14 @@ impl Access {
         }
         Ok(found)
     }
+}
+
+/// Leaves the keys to what the environment says of roles.
+fn of_role(builder: AmazonS3Builder) -> Result<AmazonS3Builder> {
+    let retry = RetryConfig { max_retries: 1, ..RetryConfig::default() };
+    let client = builder.clone().with_retry(retry).build();
+    let client = client.map_err(|e| Error::Invalid(format!("reaching the bucket: {e}")))?;
+    Ok(builder.with_credentials(Arc::new(Role(client.credentials().clone()))))
 }
 
 fn of_aws(profile: Option<&str>, environment: Environment<'_>) -> Result<Found> {

@@ -52,6 +52,7 @@ pub mod format;
 pub mod mutation;
 mod probe;
 mod refusal;
+mod role;
 pub mod store;
 
 pub use access::{Access, Keys};

@@ -4,11 +4,12 @@
 //! words mean that there is no bucket or no room.
 
 use crate::address::SCHEME;
+use crate::role::NO_KEYS;
 use holdall::Error;
 use std::io::ErrorKind;
 
 /// Most of a server's answer in an error, in characters.
-const MOST_TOLD: usize = 300;
+const MOST_TOLD: usize = 400;
 
 /// What servers and directories say that have no room.
 const FULL: [&str; 6] = [
@@ -39,6 +40,7 @@ pub(crate) fn refused(place: &str, action: &str, e: object_store::Error) -> Erro
             let bucket = bucket_of(place);
             Error::NotFound(format!("bucket {bucket:?}: the server has none of this name"))
         }
+        _ if has(&[NO_KEYS]) => Error::Invalid(said),
         _ if has(&FULL) => Error::Full(said),
         E::NotFound { .. } => Error::NotFound(said),
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
@@ -91,6 +93,9 @@ pub(crate) fn for_good(e: &object_store::Error) -> bool {
         E::Precondition { source, .. } => names_bucket(&**source),
         E::Generic { source, .. } => {
             let text = source.to_string();
+            if text.contains(NO_KEYS) {
+                return true;
+            }
             // 408 and RequestTimeout: it came too slowly. 429 and SlowDown: too many at once.
             match status(&text) {
                 Some(408 | 429) => false,
