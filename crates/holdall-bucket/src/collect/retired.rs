@@ -3,10 +3,10 @@
 
 use super::cycle::Cycle;
 use super::reach::{Absent, Place, Reached, live, reach};
-use super::{Collected, delete_blobs};
+use super::{Deleted, SWEPT, delete_blobs};
 use crate::format::{BlobId, Named, Record, Retired};
 use crate::mutation::{self, Mutation};
-use crate::store::{Current, Inner, Target, Written};
+use crate::store::{Current, Inner, Target, Written, together};
 use holdall::Result;
 use std::collections::BTreeSet;
 
@@ -68,14 +68,16 @@ impl Due {
     }
 
     /// Deletes all that is due of a record that shares nothing: nobody else can name it.
-    pub(crate) async fn delete(&self, store: &Inner, report: &mut Collected) -> Result<()> {
+    pub(crate) async fn delete(&self, store: &Inner) -> Result<Deleted> {
         let mut blobs = Reached::new();
         for (_, reached) in &self.entries {
             let free = reached.iter().filter(|(id, _)| !self.own.contains_key(id));
             free.for_each(|(_, place)| deepen(&mut blobs, place));
         }
-        delete_blobs(store, &blobs, report).await?;
-        self.take_out(store, &self.entries.iter().map(|(entry, _)| entry.named).collect()).await
+        let deleted = delete_blobs(store, &blobs).await?;
+        let out = self.entries.iter().map(|(entry, _)| entry.named).collect();
+        self.take_out(store, &out).await?;
+        Ok(deleted)
     }
 
     /// Takes entries out of the record, unless it changed since it was read: then a later cycle does.
@@ -124,12 +126,7 @@ impl Kept {
 
 /// Deletes what is due of records that share, all together: what leads from one record's entry to
 /// blobs may be an entry of another.
-pub(crate) async fn delete_shared(
-    store: &Inner,
-    dues: &[Due],
-    kept: &Kept,
-    report: &mut Collected,
-) -> Result<()> {
+pub(crate) async fn delete_shared(store: &Inner, dues: &[Due], kept: &Kept) -> Result<Deleted> {
     let mut outs = Vec::with_capacity(dues.len());
     // What leads from an entry that stays to other blobs.
     let mut leading = BTreeSet::new();
@@ -151,9 +148,7 @@ pub(crate) async fn delete_shared(
             }
         }
     }
-    delete_blobs(store, &blobs, report).await?;
-    for (due, out) in dues.iter().zip(&outs) {
-        due.take_out(store, out).await?;
-    }
-    Ok(())
+    let deleted = delete_blobs(store, &blobs).await?;
+    together(dues.iter().zip(&outs), SWEPT, |(due, out)| due.take_out(store, out)).await?;
+    Ok(deleted)
 }
