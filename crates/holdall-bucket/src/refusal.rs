@@ -103,11 +103,6 @@ pub(crate) fn for_good(e: &object_store::Error) -> bool {
     }
 }
 
-/// Whether there is nothing where a read was to begin.
-pub(crate) fn lacks_range(e: &object_store::Error) -> bool {
-    matches!(e, object_store::Error::Generic { source, .. } if status(&source.to_string()) == Some(416))
-}
-
 /// The status of the answer, which the client gives as text only.
 fn status(text: &str) -> Option<u16> {
     let (_, rest) = text.split_once(STATUS)?;

@@ -207,8 +207,8 @@ fn a_deletion_by_tag_says_what_the_server_said() {
 }
 
 #[test]
-fn a_record_that_became_shorter_while_it_was_read_is_read_again() {
-    with_keys("a_record_that_became_shorter_while_it_was_read_is_read_again", || {
+fn what_was_replaced_or_deleted_while_it_was_read_is_read_again() {
+    with_keys("what_was_replaced_or_deleted_while_it_was_read_is_read_again", || {
         let date = "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
         let (old, new) = (format!("etag: \"1\"\r\n{date}"), format!("etag: \"2\"\r\n{date}"));
         // The head says more bytes than come.
@@ -221,6 +221,9 @@ fn a_record_that_became_shorter_while_it_was_read_is_read_again() {
         };
         assert_eq!((found.bytes.whole(), found.tag), (Bytes::from("012"), Tag("2".into())));
         assert_eq!(server.requests(), 3);
+        let gone = answer("404 Not Found", "", "<Code>NoSuchKey</Code>");
+        let server = Server::in_turn(vec![broken, gone]);
+        assert_eq!(run(server.s3.get("n/c/a!", None, None)).unwrap(), Got::Absent);
         // Who asks for a range that is not there is told so.
         let server = Server::in_turn(vec![lacks]);
         assert!(matches!(run(server.s3.get("b/1", Some(9..12), None)), Err(Error::Io { .. })));

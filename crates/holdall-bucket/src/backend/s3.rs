@@ -7,7 +7,7 @@
 use super::{Backend, Body, Features, Found, Got, Listed, Page, Put, Tag};
 use crate::access::Access;
 use crate::address::{Address, Tries};
-use crate::refusal::{for_good, lacks_range, names_bucket, refused, told};
+use crate::refusal::{for_good, names_bucket, refused, told};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -208,12 +208,10 @@ impl Backend for S3 {
             };
             let answer = read(self.several.get_opts(&path, options).await?).await;
             // After a broken-off answer the client asks for the rest, which what is there since may lack.
-            let replaced = range.is_none() && answer.as_ref().is_err_and(lacks_range);
-            if replaced {
-                Err(broken(format!("{key} was replaced while it was read")))
-            } else {
-                answer
-            }
+            answer.map_err(|e| match for_good(&e) {
+                true => broken(format!("{key} was replaced while it was read")),
+                false => e,
+            })
         };
         match again(asked).await {
             Ok(found) => Ok(Got::Found(found)),
