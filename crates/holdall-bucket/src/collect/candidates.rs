@@ -6,7 +6,9 @@ use super::intents::{self, Closed};
 use super::reach::{Absent, Place, Reached, live, reach};
 use super::retired::{self, Due, Kept};
 use super::walk::Walk;
-use super::{Collected, SWEPT, TOGETHER, class_of, delete_blobs, read_all, strange, target_of};
+use super::{
+    Collected, READS, SWEPT, TOGETHER, class_of, delete_blobs, read_all, strange, target_of,
+};
 use crate::format::{BlobId, BlobRef, Class, Id, Named, keys};
 use crate::mutation::{self, Mutation};
 use crate::store::{Inner, together};
@@ -106,7 +108,7 @@ pub(super) async fn named_by_intents(
     }
     let mut walk = Walk::new(keys::INTENTS);
     while let Some(page) = walk.next(store).await? {
-        let reached = together(page, TOGETHER, |listed| async move {
+        let reached = together(page, READS, |listed| async move {
             let operation = keys::parse_intent(&listed.key).ok_or_else(|| strange(&listed.key))?;
             let Some((_, intent)) = store.intent(operation).await? else { return Ok(Vec::new()) };
             let reached = reach(store, &intent.shared, Absent::Skipped).await?;

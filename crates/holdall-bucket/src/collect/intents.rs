@@ -8,7 +8,7 @@
 use super::cycle::Cycle;
 use super::reach::{Absent, live, reach};
 use super::walk::Walk;
-use super::{Collected, READS, SWEPT, TOGETHER};
+use super::{Collected, READS, TOGETHER};
 use crate::backend::{Listed, Tag};
 use crate::format::{Id, Intent, IntentKind, IntentState, Named, Record, keys};
 use crate::mutation::{self, Mutation};
@@ -45,6 +45,13 @@ struct Found {
     old: bool,
 }
 
+impl Found {
+    /// The key of the record that it is about.
+    fn about(&self) -> Result<String> {
+        keys::record(&self.intent.collection, &self.intent.name)
+    }
+}
+
 /// Looks at all intents; closes the old ones.
 pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) -> Result<Closed> {
     let mut closed = Closed::default();
@@ -53,28 +60,22 @@ pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) 
     while let Some(page) = walk.next(store).await? {
         report.intents += page.len() as u64;
         let read = together(page, READS, |listed| read_one(store, cycle, listed)).await?;
-        let mut old: BTreeMap<String, Vec<Found>> = BTreeMap::new();
-        let mut holds = Vec::new();
+        let mut old = Vec::new();
         for found in read.into_iter().flatten() {
             let intent = &found.intent;
             if intent.state == IntentState::Resolved {
                 let due = found.old && intent.cycle < cycle.number;
                 resolved.extend(due.then_some(found.operation));
-            } else if intent.kind == IntentKind::Hold {
-                let ended = found.old && cycle.is_old(store, intent.ends);
-                holds.extend(ended.then_some(found));
-            } else {
-                let key = keys::record(&intent.collection, &intent.name)?;
-                closed.busy.insert(key.clone());
-                if found.old {
-                    old.entry(key).or_default().push(found);
-                }
+                continue;
             }
+            let holds = intent.kind == IntentKind::Hold;
+            if !holds {
+                closed.busy.insert(found.about()?);
+            }
+            let ended = found.old && (!holds || cycle.is_old(store, intent.ends));
+            old.extend(ended.then_some(found));
         }
-        let failed =
-            together(old.into_values(), SWEPT, |found| close_those_of_one(store, cycle, found));
-        closed.failed.extend(failed.await?.into_iter().flatten());
-        together(holds, TOGETHER, |found| close_hold(store, cycle, found)).await?;
+        closed.failed.extend(close_old(store, cycle, old).await?);
     }
     report.closed = closed.failed.len() as u64;
     // A later cycle may have read what was named before these were resolved, and count on them.
@@ -82,6 +83,25 @@ pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) 
         remove(store, resolved).await?;
     }
     Ok(closed)
+}
+
+/// Closes the operations of old intents. Returns those that failed and wrote blobs of their own.
+async fn close_old(store: &Inner, cycle: &Cycle, old: Vec<Found>) -> Result<Vec<Id>> {
+    let condemned = together(old, READS, |found| condemn(store, found)).await?;
+    let (mut fated, mut by_record) = (Vec::new(), BTreeMap::<String, Vec<Found>>::new());
+    for found in condemned.into_iter().flatten() {
+        match found.intent.kind {
+            IntentKind::Hold => fated.push((found, Fate::Fenced)),
+            _ => by_record.entry(found.about()?).or_default().push(found),
+        }
+    }
+    let fenced = together(by_record.into_values(), TOGETHER, |found| async move {
+        let fates = fence(store, &found).await?;
+        Ok(found.into_iter().zip(fates).collect::<Vec<_>>())
+    });
+    fated.extend(fenced.await?.into_iter().flatten());
+    let settled = together(fated, READS, |(found, fate)| settle(store, cycle, found, fate)).await?;
+    Ok(settled.into_iter().flatten().collect())
 }
 
 /// Removes intents.
@@ -100,24 +120,6 @@ async fn read_one(store: &Inner, cycle: &Cycle, listed: Listed) -> Result<Option
     let old = cycle.is_old(store, listed.date / 1000);
     let read = store.intent(operation).await?;
     Ok(read.map(|(tag, intent)| Found { operation, tag, intent, old }))
-}
-
-async fn close_hold(store: &Inner, cycle: &Cycle, found: Found) -> Result<()> {
-    match condemn(store, found).await? {
-        Some(found) => settle(store, cycle, found, Fate::Fenced).await.map(drop),
-        None => Ok(()),
-    }
-}
-
-/// Closes operations on one target. Returns those that failed and wrote blobs of their own.
-async fn close_those_of_one(store: &Inner, cycle: &Cycle, found: Vec<Found>) -> Result<Vec<Id>> {
-    let condemned = together(found, TOGETHER, |found| condemn(store, found)).await?;
-    let condemned: Vec<Found> = condemned.into_iter().flatten().collect();
-    let fates = fence(store, &condemned).await?;
-    let settled = together(condemned.into_iter().zip(fates), TOGETHER, |(found, fate)| {
-        settle(store, cycle, found, fate)
-    });
-    Ok(settled.await?.into_iter().flatten().collect())
 }
 
 /// Makes an intent condemned. `None` if somebody else did something with it.
