@@ -1,6 +1,6 @@
 //! What the client of S3 makes of a server's answers, and how often it asks.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
 use holdall::Error;
