@@ -224,7 +224,7 @@ fn what_was_replaced_or_deleted_while_it_was_read_is_read_again() {
         let gone = answer("404 Not Found", "", "<Code>NoSuchKey</Code>");
         let server = Server::in_turn(vec![broken, gone]);
         assert_eq!(run(server.s3.get("n/c/a!", None, None)).unwrap(), Got::Absent);
-        // Who asks for a range that is not there is told so.
+        // Who asks for a range that is not there learns that.
         let server = Server::in_turn(vec![lacks]);
         assert!(matches!(run(server.s3.get("b/1", Some(9..12), None)), Err(Error::Io { .. })));
         assert_eq!(server.requests(), 1);

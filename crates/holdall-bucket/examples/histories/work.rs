@@ -32,7 +32,7 @@ pub(crate) struct Worker {
     known: BTreeMap<String, Known>,
     names: u64,
     grace: u64,
-    /// What it does for the whole store, in one of so many steps.
+    /// What it does for the whole store, in one of this many steps.
     upkeep: Option<(Upkeep, u32)>,
     /// Nanoseconds after which other names follow; when the first did.
     epoch: u64,

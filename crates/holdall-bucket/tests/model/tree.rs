@@ -1,7 +1,7 @@
 //! Trees, of which others share parts, and joints of several sources.
 //!
 //! Owns: what an entry of a record or an intent stands for, and the changes of objects whose record
-//! names a node and not their blobs. Whoever wants to know what lies below a node reads it, which is a
+//! names a node and not their blobs. What lies below a node a process learns by reading it, which is a
 //! request of its own: others act before and after it.
 
 use crate::bucket::{Answer, Bucket, Request, Way};

@@ -52,7 +52,7 @@ impl Worker {
         self.history.returned(call, None, answer)
     }
 
-    /// Versions stay what they are, and so must what they hold: whoever reads one says what it is.
+    /// Versions stay what they are, and so must what they hold, as those who read them say.
     async fn compact(&mut self) -> Result<()> {
         let call = self.history.call(self.task, json!({"op": "compact"}))?;
         let compacted = self.store.compact(&mut |_| {}).await;
