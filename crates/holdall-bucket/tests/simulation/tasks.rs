@@ -49,7 +49,7 @@ pub enum Outcome {
     Changed(Option<ObjectVersion>),
     /// This was read.
     Read(usize, Content),
-    /// So many objects were compacted.
+    /// This many objects were compacted.
     Compacted(u64),
     /// Nothing is to be known of it.
     Nothing,
