@@ -55,6 +55,12 @@ type reply struct {
 	Content *string  `json:"content"`
 	Was     bool     `json:"was"`
 	Names   []string `json:"names"`
+	// What was done for the whole store.
+	Blobs     int  `json:"blobs"`
+	Closed    int  `json:"closed"`
+	Overtaken bool `json:"overtaken"`
+	Rewritten int  `json:"rewritten"`
+	Changed   int  `json:"changed"`
 }
 
 func (c *call) source() string {

@@ -37,6 +37,8 @@ func command() error {
 			return err
 		}
 		fmt.Printf("%d calls:\n%s\n%s\n", len(calls), counted(calls), texts(calls))
+		u := kept(calls)
+		fmt.Println(u.String())
 		return conclude(calls, os.Args[2])
 	case "run":
 		s, err := readSettings(os.Args[2:])
@@ -64,6 +66,7 @@ func readSettings(arguments []string) (settings, error) {
 	flags.IntVar(&s.grace, "grace", 12, "grace in seconds, above what the proxy and the server keep a request")
 	flags.IntVar(&s.epoch, "epoch", 0, "seconds after which other names follow; 0 for never")
 	flags.DurationVar(&s.longest, "longest", 4*time.Second, "longest delay of the proxy")
+	flags.IntVar(&s.least, "least", 10, "cycles that must delete something, and objects compacted, in ten minutes")
 	flags.BoolVar(&s.chaos, "chaos", true, "kill and stop")
 	if err := flags.Parse(arguments); err != nil {
 		return s, err

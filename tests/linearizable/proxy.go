@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// How much rarer and shorter faults are in mild times.
+const mildly = 8
+
 // A proxy before a server, which does by seed what networks and servers do to requests. It changes no
 // byte of them, so that their signatures stay valid.
 type proxy struct {
@@ -23,7 +26,9 @@ type proxy struct {
 	// The longest that it keeps anything.
 	longest time.Duration
 	// Whether it does anything to requests.
-	faults   atomic.Bool
+	faults atomic.Bool
+	// Whether it does so seldom, and keeps nothing for long.
+	mild     atomic.Bool
 	requests atomic.Int64
 	client   *http.Client
 	lock     sync.Mutex
@@ -172,10 +177,18 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	chance := rand.New(rand.NewSource(p.seed<<32 ^ number))
+	longest := p.longest
+	if p.mild.Load() {
+		if chance.Intn(mildly) != 0 {
+			p.pass(w, r, body)
+			return
+		}
+		longest /= mildly
+	}
 	long := func() time.Duration {
 		// Mostly short, at times as long as may be.
 		part := chance.Float64()
-		return time.Duration(part * part * part * float64(p.longest))
+		return time.Duration(part * part * part * float64(longest))
 	}
 	status := []int{500, 503}[chance.Intn(2)]
 	if chance.Intn(100) < 6 {

@@ -32,6 +32,8 @@ type settings struct {
 	grace     int
 	epoch     int
 	longest   time.Duration
+	// Cycles that must delete something, and objects that must be written again, in ten minutes.
+	least int
 	// Whether clients and servers are killed and stopped.
 	chaos bool
 }
@@ -161,7 +163,8 @@ func drive(s settings) error {
 	}
 	var chaos sync.WaitGroup
 	if s.chaos {
-		chaos.Add(2)
+		chaos.Add(3)
+		go func() { defer chaos.Done(); r.weather(p, rand.New(rand.NewSource(s.seed+2))) }()
 		go func() { defer chaos.Done(); r.troubleClients(rand.New(rand.NewSource(s.seed))) }()
 		go func() { defer chaos.Done(); r.troubleServers(rand.New(rand.NewSource(s.seed + 1))) }()
 	}
@@ -196,6 +199,8 @@ func (r *runner) finish() error {
 		return err
 	}
 	fmt.Printf("%d calls:\n%s\n%s\n", len(calls), counted(calls), texts(calls))
+	u := kept(calls)
+	fmt.Println(u.String())
 	ended := make(chan error, 1)
 	go func() {
 		out, err := r.client("end").CombinedOutput()
@@ -205,6 +210,10 @@ func (r *runner) finish() error {
 	err = conclude(calls, r.out)
 	if bad := <-ended; bad != nil {
 		fmt.Println("the store is not as it must be at the end:", bad)
+		err = fmt.Errorf("failed")
+	}
+	if few := u.enough(r.least, r.seconds); few != nil {
+		fmt.Println("NOT MET:", few)
 		err = fmt.Errorf("failed")
 	}
 	return err

@@ -15,8 +15,8 @@ import (
 // Clients that may be stopped for longer than the grace at once.
 const mostStopped = 3
 
-// Clients that collect: the first ones.
-const collectors = 2
+// Clients that collect or compact: the first ones.
+const collectors = 4
 
 // wait sleeps, or returns false if the run is over before.
 func (r *runner) wait(d time.Duration) bool {
@@ -107,6 +107,16 @@ func (r *runner) troubleServers(random *rand.Rand) {
 			}
 		}
 		r.restart(name, away)
+	}
+}
+
+// weather makes the proxy mild and harsh in turn, until the run is over: cycles of collecting consist of
+// many requests one after another, and few of them end while all is harsh.
+func (r *runner) weather(p *proxy, random *rand.Rand) {
+	for r.wait(between(random, 8, 16)) {
+		p.mild.Store(true)
+		r.wait(between(random, 20, 40))
+		p.mild.Store(false)
 	}
 }
 

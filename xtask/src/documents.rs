@@ -28,7 +28,8 @@ const BUDGETS: [(&str, usize); 23] = [
     ("docs/format.md", 3_893),
     // Whole, so that another implementation could be written from it: keys, seven kinds of bytes, an
     // example, the rules by which many processes use a bucket; keys that servers keep for themselves.
-    ("docs/bucket-format.md", 2_650),
+    // Which retired entries keep their age.
+    ("docs/bucket-format.md", 2_695),
     // A section on full disks by kind of file system, as seen.
     // Images and scratch: six rules; five of collections, one of spaces; readers beside a writer, and
     // states that it holds.
@@ -39,7 +40,8 @@ const BUDGETS: [(&str, usize); 23] = [
     // Fuzzing of what lies in a bucket.
     // A model and a simulation of objects in a bucket; real processes under Porcupine, as seen.
     // Windows in the table of pairs.
-    ("docs/testing.md", 3_990),
+    // What collectors and those who compact must have done in such runs; who notices which rule.
+    ("docs/testing.md", 4_095),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.

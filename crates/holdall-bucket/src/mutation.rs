@@ -1,9 +1,11 @@
 //! Named breakages of the rules of bucket stores, for the simulation.
 //!
 //! Owns: [`Mutation`], one for each rule or part of one. A rule that nothing notices missing is
-//! untested. What takes a copier and several collectors to show, rule 8 and the intents, order and cycle of
-//! rule 11, no seed of some thousands shows: the model of `tests/model` tries it in every order. Where a mutation stands in the code, the code asks [`is`], which is the constant `false`
-//! unless the build has `--cfg holdall_mutations`. The rules are listed in docs/bucket-format.md.
+//! untested. What takes a copier and several collectors to show, rule 8 and the intents, order and cycle
+//! of rule 11, no seed of some thousands shows: the model of `tests/model` tries it in every order, and
+//! its table `noticed` says of each mutation who notices it. Where a mutation stands in the code, the code
+//! asks [`is`], which is the constant `false` unless the build has `--cfg holdall_mutations`. The rules are
+//! listed in docs/bucket-format.md.
 
 /// What takes one rule away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

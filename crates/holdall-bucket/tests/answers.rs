@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// A server that gives one answer to all, or none, and counts.
+/// A server that gives one answer to all, or some in turn, or none, and counts.
 struct Server {
     s3: S3,
     requests: Arc<AtomicU32>,
@@ -21,10 +21,15 @@ struct Server {
 impl Server {
     /// An empty answer breaks the connection once the request has come.
     fn new(answer: impl Into<String>) -> Self {
+        Self::in_turn(vec![answer.into()])
+    }
+
+    /// It gives the last answer to all that follow.
+    fn in_turn(answers: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(AtomicU32::new(0));
-        let (count, answer) = (Arc::clone(&requests), answer.into());
+        let count = Arc::clone(&requests);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -37,7 +42,8 @@ impl Server {
                     }
                 }
                 if !request.is_empty() {
-                    count.fetch_add(1, Relaxed);
+                    let number = count.fetch_add(1, Relaxed) as usize;
+                    let answer = &answers[number.min(answers.len() - 1)];
                     let _ = stream.write_all(answer.as_bytes());
                 }
             }
@@ -197,5 +203,30 @@ fn a_deletion_by_tag_says_what_the_server_said() {
         assert!(matches!(refused, Err(Error::Invalid(_))));
         let refused = delete(answer("404 Not Found", "", "<Code>NoSuchBucket</Code>"));
         assert!(matches!(refused, Err(Error::NotFound(_))));
+    });
+}
+
+#[test]
+fn what_was_replaced_or_deleted_while_it_was_read_is_read_again() {
+    with_keys("what_was_replaced_or_deleted_while_it_was_read_is_read_again", || {
+        let date = "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        let (old, new) = (format!("etag: \"1\"\r\n{date}"), format!("etag: \"2\"\r\n{date}"));
+        // The head says more bytes than come.
+        let broken = answer("200 OK", &old, "01234567").replace("01234567", "01234");
+        let lacks = answer("416 Range Not Satisfiable", "", "<Code>InvalidRange</Code>");
+        let whole = answer("200 OK", &new, "012");
+        let server = Server::in_turn(vec![broken.clone(), lacks.clone(), whole]);
+        let Got::Found(found) = run(server.s3.get("n/c/a!", None, None)).unwrap() else {
+            panic!("it is there")
+        };
+        assert_eq!((found.bytes.whole(), found.tag), (Bytes::from("012"), Tag("2".into())));
+        assert_eq!(server.requests(), 3);
+        let gone = answer("404 Not Found", "", "<Code>NoSuchKey</Code>");
+        let server = Server::in_turn(vec![broken, gone]);
+        assert_eq!(run(server.s3.get("n/c/a!", None, None)).unwrap(), Got::Absent);
+        // Who asks for a range that is not there learns that.
+        let server = Server::in_turn(vec![lacks]);
+        assert!(matches!(run(server.s3.get("b/1", Some(9..12), None)), Err(Error::Io { .. })));
+        assert_eq!(server.requests(), 1);
     });
 }

@@ -72,6 +72,14 @@ impl Chance {
         (splices, all, units)
     }
 
+    /// A splice that leaves little of an object of this size, as [`Chance::splices`].
+    pub(crate) fn thinned(&mut self, units: u64) -> (Vec<Splice>, Vec<Value>, u64) {
+        let cut = units * self.random.random_range(55..90) / 100;
+        let at = self.random.random_range(0..=units - cut);
+        let splice = Splice::Replace(at * UNIT..(at + cut) * UNIT, Bytes::new());
+        (vec![splice], vec![json!({"at": at, "cut": cut, "put": ""})], units - cut)
+    }
+
     fn splice(&mut self, units: u64) -> (Splice, Value, u64) {
         let cuts = units > LONG;
         let range = self.range(units);

@@ -1,18 +1,20 @@
 //! One task of a client: an operation after another, by seed, until the process ends.
 
 mod reads;
+mod upkeep;
 
 use crate::Arguments;
 use crate::chosen::Chance;
 use crate::history::{self, History, now, told};
 use crate::units::UNIT;
 use holdall::{Attributes, Result};
+use holdall_bucket::BucketStore;
 use holdall_bucket::store::{ObjectVersion, PutMode, PutOptions};
-use holdall_bucket::{BucketStore, CollectOptions};
 use rand::Rng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use upkeep::Upkeep;
 
 /// What a task knows of an object: its size in units, and its version.
 #[derive(Clone, Copy, Default)]
@@ -30,11 +32,16 @@ pub(crate) struct Worker {
     known: BTreeMap<String, Known>,
     names: u64,
     grace: u64,
-    /// Whether it collects now and then.
-    collects: bool,
+    /// What it does for the whole store, in one of this many steps.
+    upkeep: Option<(Upkeep, u32)>,
     /// Nanoseconds after which other names follow; when the first did.
     epoch: u64,
     began: u64,
+}
+
+/// Whether no copy is of this name, nor leads to it: every fifth, for those who compact.
+fn shares_nothing(name: &str) -> bool {
+    name.ends_with(['3', '7'])
 }
 
 fn mode_of(only: Option<ObjectVersion>, create: bool) -> PutMode {
@@ -68,7 +75,7 @@ impl Worker {
             known: BTreeMap::new(),
             names: arguments.number("names")?,
             grace: arguments.number("grace")?,
-            collects: slot < 2,
+            upkeep: Upkeep::of(slot, task),
             epoch: arguments.number("epoch")? * 1_000_000_000,
             began: arguments.number("began")?,
         })
@@ -89,10 +96,20 @@ impl Worker {
         format!("{}n{:02}", self.folder(), self.chance.random.random_range(0..self.names))
     }
 
+    /// A name that copies may be of or lead to.
+    fn shared_name(&mut self) -> String {
+        loop {
+            let name = self.name();
+            if !shares_nothing(&name) {
+                return name;
+            }
+        }
+    }
+
     /// Another name than `of`.
     fn other(&mut self, of: &str) -> String {
         loop {
-            let name = self.name();
+            let name = self.shared_name();
             if name != of {
                 return name;
             }
@@ -114,8 +131,11 @@ impl Worker {
     }
 
     async fn step(&mut self) -> Result<()> {
-        let name = self.name();
+        if self.keep_up().await? {
+            return Ok(());
+        }
         let kind = self.chance.random.random_range(0..100);
+        let name = if (72..90).contains(&kind) { self.shared_name() } else { self.name() };
         match kind {
             0..14 => self.put(&name).await,
             14..36 => self.edit(&name).await,
@@ -130,7 +150,6 @@ impl Worker {
             85..90 => self.rename(&name).await,
             90..96 => self.remove(&name).await,
             96..98 => self.list().await,
-            _ if self.collects => self.collect().await,
             _ => self.get(&name).await,
         }?;
         // Only who reads it next learns what came by a copy.
@@ -168,7 +187,10 @@ impl Worker {
     }
 
     async fn edit(&mut self, name: &str) -> Result<()> {
-        let (splices, told_splices, units) = self.chance.splices(self.of(name).units);
+        let units = self.of(name).units;
+        let thins = units > 1 && shares_nothing(name) && self.chance.one_in(2);
+        let (splices, told_splices, units) =
+            if thins { self.chance.thinned(units) } else { self.chance.splices(units) };
         let only = self.only(name);
         let what =
             json!({"op": "edit", "name": name, "splices": told_splices, "only": shown(only)});
@@ -244,7 +266,7 @@ impl Worker {
     }
 
     async fn concat(&mut self, to: &str) -> Result<()> {
-        let parts = [self.name(), self.name()];
+        let parts = [self.shared_name(), self.shared_name()];
         let units: u64 = parts.iter().map(|part| self.of(part).units).sum();
         if units > 60_000 {
             return self.remove(to).await;
@@ -267,17 +289,5 @@ impl Worker {
             None => self.store.remove(name).await,
         };
         self.history.returned(call, None, told(removed, |was| json!({"was": was})))
-    }
-
-    async fn collect(&mut self) -> Result<()> {
-        let full = self.chance.one_in(6);
-        let call = self.history.call(self.task, json!({"op": "collect", "full": full}))?;
-        let options = CollectOptions { alone: false, full };
-        let collected = self.store.collect(options, &mut |_| {}).await;
-        let answer = told(
-            collected,
-            |c| json!({"blobs": c.blobs, "closed": c.closed, "intents": c.intents, "overtaken": c.overtaken}),
-        );
-        self.history.returned(call, None, answer)
     }
 }

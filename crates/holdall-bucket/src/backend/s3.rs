@@ -29,6 +29,9 @@ const MOST_LISTED: usize = 1000;
 /// How often is asked for what the client itself does not try again: an answer that breaks off, a
 /// deletion that nothing answers.
 const AGAIN: usize = 3;
+/// What is waited before each, behind the client's own tries: a server that is started again takes some
+/// seconds, and a failed read costs a collector its whole cycle.
+const PAUSES: [Duration; AGAIN - 1] = [Duration::from_millis(100), Duration::from_secs(3)];
 /// No more begins after this.
 const ASKING: Duration = Duration::from_secs(60);
 /// How long a signed deletion is good, and how long its answer is waited for.
@@ -164,7 +167,9 @@ where
     loop {
         left -= 1;
         match ask().await {
-            Err(e) if left > 0 && passing(&e) && started.elapsed() < ASKING => {}
+            Err(e) if left > 0 && passing(&e) && started.elapsed() < ASKING => {
+                tokio::time::sleep(PAUSES[AGAIN - 1 - left]).await;
+            }
             answer => return answer,
         }
     }
@@ -206,7 +211,12 @@ impl Backend for S3 {
                 if_none_match: unless.clone(),
                 ..GetOptions::default()
             };
-            read(self.several.get_opts(&path, options).await?).await
+            let answer = read(self.several.get_opts(&path, options).await?).await;
+            // After a broken-off answer the client asks for the rest, which what is there since may lack.
+            answer.map_err(|e| match for_good(&e) {
+                true => broken(format!("{key} was replaced while it was read")),
+                false => e,
+            })
         };
         match again(asked).await {
             Ok(found) => Ok(Got::Found(found)),

@@ -30,7 +30,7 @@ pub struct Compacted {
     pub bytes: u64,
     /// Objects left alone since they share blobs with others.
     pub shared: u64,
-    /// Objects left alone since somebody changed them meanwhile.
+    /// Objects left alone since somebody changed them meanwhile, or since it took too long.
     pub changed: u64,
 }
 
@@ -81,9 +81,15 @@ async fn compact_one(store: &Arc<Inner>, target: &Target, report: &mut Compacted
             return Ok(());
         }
         let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-        if !rewrite(store, target, &current, ranges).await? {
-            report.changed += 1;
-            return Ok(());
+        match rewrite(store, target, &current, ranges).await {
+            Ok(true) => {}
+            // A collector closed it since it took long, or the server refused it: the object is as it was,
+            // and others are still to be compacted.
+            Ok(false) | Err(Error::Conflict { .. }) => {
+                report.changed += 1;
+                return Ok(());
+            }
+            Err(e) => return Err(e),
         }
         report.bytes += bytes;
         report.rewritten += u64::from(!std::mem::replace(&mut any, true));
@@ -152,7 +158,10 @@ async fn rewrite(
     let mut operation = Operation::new(store)?;
     operation.base_was_read();
     let mut edit = Splices::new(target, What::Rewrite(again), None, false);
-    let edited = edit.apply(store, &mut operation, Some(current)).await?;
+    let edited = match edit.apply(store, &mut operation, Some(current)).await {
+        Err(e) if is_missing(&e) && is_replaced(store, target, current).await? => return Ok(false),
+        edited => edited?,
+    };
     let Some(edited) = edited else { return Ok(true) };
     let old = &current.record;
     let same = Record {

@@ -4,13 +4,14 @@
 //! cannot miss what is being written: blobs, then intents, then records, then intents again. Where blobs
 //! are many, each pass takes some of them, so that what is held is bounded.
 
+use super::candidates::named_by_intents;
 use super::cycle::Cycle;
 use super::reach::{Absent, Place, Reached, live, reach};
 use super::walk::Walk;
-use super::{Collected, delete_blobs, named_by_intents, read_all, strange, target_of};
+use super::{Collected, SWEPT, delete_blobs, read_all, strange, target_of};
 use crate::format::{BlobId, BlobRef, Id, keys};
 use crate::mutation::{self, Mutation};
-use crate::store::Inner;
+use crate::store::{Inner, together};
 use holdall::Result;
 use std::collections::BTreeSet;
 
@@ -68,13 +69,18 @@ async fn pass(
     let mut walk = Walk::new(keys::RECORDS);
     while let Some(page) = walk.next(store).await? {
         let targets: Result<Vec<_>> = page.iter().map(|listed| target_of(&listed.key)).collect();
-        for (_, current) in read_all(store, targets?).await? {
-            report.read += 1;
+        let found = read_all(store, targets?).await?;
+        report.read += found.len() as u64;
+        let left = &unnamed;
+        let named = together(found, SWEPT, |(_, current)| async move {
             let named = live(store, &current.record).await?;
-            named.keys().for_each(|id| forget(&mut unnamed, id));
             let retired: Vec<_> = current.record.retired.iter().map(|entry| entry.named).collect();
-            let named = reach(store, &retired, Absent::Skipped).await?;
-            named.keys().for_each(|id| forget(&mut unnamed, id));
+            let named =
+                named.into_keys().chain(reach(store, &retired, Absent::Skipped).await?.into_keys());
+            Ok(named.filter(|id| left.contains_key(id)).collect::<Vec<_>>())
+        });
+        for id in named.await?.iter().flatten() {
+            unnamed.remove(id);
         }
         progress(report);
     }
@@ -85,11 +91,8 @@ async fn pass(
         report.overtaken = true;
         return Ok(());
     }
-    delete_blobs(store, &unnamed, report).await
-}
-
-fn forget(unnamed: &mut Reached, id: &BlobId) {
-    unnamed.remove(id);
+    report.add(delete_blobs(store, &unnamed).await?);
+    Ok(())
 }
 
 /// The operations that have an intent.

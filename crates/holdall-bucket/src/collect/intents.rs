@@ -1,19 +1,20 @@
 //! Intents that are older than the grace: their operations are closed.
 //!
-//! First the intent is condemned, so that a writer who looks sees it. Then the target is read: if it
-//! shows the operation, that succeeded. If not, the target is written again as it is, with a new nonce:
-//! a write that was begun before finds another tag and loses, one begun later sees the intent.
+//! First the intents are condemned, so that writers who look see it. Then the target is read: if it
+//! shows an operation, that succeeded. If not, the target is written again as it is, with a new nonce:
+//! a write that was begun before finds another tag and loses, one begun later sees the intent. One such
+//! write is enough for all operations on a target that were condemned before it was read.
 
-use super::Collected;
 use super::cycle::Cycle;
 use super::reach::{Absent, live, reach};
 use super::walk::Walk;
-use crate::backend::Tag;
+use super::{Collected, READS, TOGETHER};
+use crate::backend::{Listed, Tag};
 use crate::format::{Id, Intent, IntentKind, IntentState, Named, Record, keys};
 use crate::mutation::{self, Mutation};
-use crate::store::{Inner, Target, Written, write_intent};
+use crate::store::{Inner, Target, Written, together, write_intent};
 use holdall::Result;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tries to fence a record that changes.
 const FENCES: u32 = 8;
@@ -28,10 +29,27 @@ pub(crate) struct Closed {
 }
 
 /// What became of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Succeeded,
     Fenced,
     Undecided,
+}
+
+/// An intent as it was read.
+struct Found {
+    operation: Id,
+    tag: Tag,
+    intent: Intent,
+    /// Whether it is older than the grace.
+    old: bool,
+}
+
+impl Found {
+    /// The key of the record that it is about.
+    fn about(&self) -> Result<String> {
+        keys::record(&self.intent.collection, &self.intent.name)
+    }
 }
 
 /// Looks at all intents; closes the old ones.
@@ -40,66 +58,90 @@ pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) 
     let mut resolved = Vec::new();
     let mut walk = Walk::new(keys::INTENTS);
     while let Some(page) = walk.next(store).await? {
-        for listed in page {
-            let Some(operation) = keys::parse_intent(&listed.key) else {
-                return Err(super::strange(&listed.key));
-            };
-            report.intents += 1;
-            let Some((tag, intent)) = store.intent(operation).await? else { continue };
-            let old = cycle.is_old(store, listed.date / 1000);
+        report.intents += page.len() as u64;
+        let read = together(page, READS, |listed| read_one(store, cycle, listed)).await?;
+        let mut old = Vec::new();
+        for found in read.into_iter().flatten() {
+            let intent = &found.intent;
             if intent.state == IntentState::Resolved {
-                resolved.extend((old && intent.cycle < cycle.number).then_some(operation));
+                let due = found.old && intent.cycle < cycle.number;
+                resolved.extend(due.then_some(found.operation));
                 continue;
             }
-            if intent.kind != IntentKind::Hold {
-                let key = keys::record(&intent.collection, &intent.name)?;
-                closed.busy.insert(key);
+            let holds = intent.kind == IntentKind::Hold;
+            if !holds {
+                closed.busy.insert(found.about()?);
             }
-            if old {
-                close_one(store, cycle, operation, tag, intent, &mut closed).await?;
-            }
+            let ended = found.old && (!holds || cycle.is_old(store, intent.ends));
+            old.extend(ended.then_some(found));
         }
+        closed.failed.extend(close_old(store, cycle, old).await?);
     }
     report.closed = closed.failed.len() as u64;
     // A later cycle may have read what was named before these were resolved, and count on them.
     if !resolved.is_empty() && cycle.is_own(store).await? {
-        for operation in resolved {
-            store.backend.delete(&keys::intent(operation)).await?;
-        }
+        remove(store, resolved).await?;
     }
     Ok(closed)
 }
 
-async fn close_one(
-    store: &Inner,
-    cycle: &Cycle,
-    operation: Id,
-    tag: Tag,
-    mut intent: Intent,
-    closed: &mut Closed,
-) -> Result<()> {
-    if intent.kind == IntentKind::Hold && !cycle.is_old(store, intent.ends) {
-        return Ok(());
-    }
-    intent.state = IntentState::Condemned;
-    intent.nonce = store.draw()?;
-    let condemned = match mutation::is(Mutation::B09Condemn) {
-        true => Some(tag),
-        false => write_intent(store, operation, Some(&tag), &intent).await?,
-    };
-    let Some(tag) = condemned else { return Ok(()) };
-    let fate = match intent.kind {
-        IntentKind::Hold => Fate::Fenced,
-        kind => {
-            fence(store, operation, &Target::new(&intent.collection, &intent.name)?, kind).await?
+/// Closes the operations of old intents. Returns those that failed and wrote blobs of their own.
+async fn close_old(store: &Inner, cycle: &Cycle, old: Vec<Found>) -> Result<Vec<Id>> {
+    let condemned = together(old, READS, |found| condemn(store, found)).await?;
+    let (mut fated, mut by_record) = (Vec::new(), BTreeMap::<String, Vec<Found>>::new());
+    for found in condemned.into_iter().flatten() {
+        match found.intent.kind {
+            IntentKind::Hold => fated.push((found, Fate::Fenced)),
+            _ => by_record.entry(found.about()?).or_default().push(found),
         }
+    }
+    let fenced = together(by_record.into_values(), TOGETHER, |found| async move {
+        let fates = fence(store, &found).await?;
+        Ok(found.into_iter().zip(fates).collect::<Vec<_>>())
+    });
+    fated.extend(fenced.await?.into_iter().flatten());
+    let settled = together(fated, READS, |(found, fate)| settle(store, cycle, found, fate)).await?;
+    Ok(settled.into_iter().flatten().collect())
+}
+
+/// Removes intents.
+pub(crate) async fn remove(store: &Inner, operations: Vec<Id>) -> Result<()> {
+    let removed = together(operations, TOGETHER, |operation| async move {
+        store.backend.delete(&keys::intent(operation)).await
+    });
+    removed.await.map(drop)
+}
+
+/// An intent that was listed, if it is there still.
+async fn read_one(store: &Inner, cycle: &Cycle, listed: Listed) -> Result<Option<Found>> {
+    let Some(operation) = keys::parse_intent(&listed.key) else {
+        return Err(super::strange(&listed.key));
     };
+    let old = cycle.is_old(store, listed.date / 1000);
+    let read = store.intent(operation).await?;
+    Ok(read.map(|(tag, intent)| Found { operation, tag, intent, old }))
+}
+
+/// Makes an intent condemned. `None` if somebody else did something with it.
+async fn condemn(store: &Inner, mut found: Found) -> Result<Option<Found>> {
+    if mutation::is(Mutation::B09Condemn) {
+        return Ok(Some(found));
+    }
+    found.intent.state = IntentState::Condemned;
+    found.intent.nonce = store.draw()?;
+    let tag = write_intent(store, found.operation, Some(&found.tag), &found.intent).await?;
+    Ok(tag.map(|tag| Found { tag, ..found }))
+}
+
+/// Says in the intent what became of its operation. Returns an operation that failed.
+async fn settle(store: &Inner, cycle: &Cycle, found: Found, fate: Fate) -> Result<Option<Id>> {
+    let Found { operation, tag, mut intent, .. } = found;
     match (intent.kind, fate) {
         (_, Fate::Undecided) => {}
         (IntentKind::Write, Fate::Succeeded) => {
             store.backend.delete(&keys::intent(operation)).await?;
         }
-        (IntentKind::Write, Fate::Fenced) => closed.failed.push(operation),
+        (IntentKind::Write, Fate::Fenced) => return Ok(Some(operation)),
         (IntentKind::Share | IntentKind::Hold, _) => {
             intent.state = IntentState::Resolved;
             intent.cycle = cycle.number;
@@ -107,44 +149,68 @@ async fn close_one(
             write_intent(store, operation, Some(&tag), &intent).await?;
         }
     }
-    Ok(())
+    Ok(None)
 }
 
-async fn fence(store: &Inner, operation: Id, target: &Target, kind: IntentKind) -> Result<Fate> {
+/// What became of operations whose intents, all about one record, are condemned. Those that it does not
+/// show can never succeed afterwards.
+async fn fence(store: &Inner, condemned: &[Found]) -> Result<Vec<Fate>> {
+    let mut shown = vec![false; condemned.len()];
+    let told = |shown: &[bool], otherwise: Fate| {
+        let fate = |shown: &bool| if *shown { Fate::Succeeded } else { otherwise };
+        shown.iter().map(fate).collect()
+    };
+    let Some(first) = condemned.first() else { return Ok(Vec::new()) };
+    let target = Target::new(&first.intent.collection, &first.intent.name)?;
     for _ in 0..FENCES {
-        let Some(current) = store.read(target).await? else { return Ok(Fate::Fenced) };
-        let shows = current.record.remembers(operation)
-            || (kind == IntentKind::Write && names(store, &current.record, operation).await?);
-        if shows {
-            return Ok(Fate::Succeeded);
-        }
-        if mutation::is(Mutation::B09Fence) {
-            return Ok(Fate::Fenced);
+        let Some(current) = store.read(&target).await? else {
+            return Ok(told(&shown, Fate::Fenced));
+        };
+        look_for(store, &current.record, condemned, &mut shown).await?;
+        if shown.iter().all(|shown| *shown) || mutation::is(Mutation::B09Fence) {
+            return Ok(told(&shown, Fate::Fenced));
         }
         let again = Record::clone(&current.record);
-        match store.write(target, Some(&current), again, None).await? {
+        match store.write(&target, Some(&current), again, None).await? {
             Written::Done(now) if now.record.operation == current.record.operation => {
-                return Ok(Fate::Fenced);
+                return Ok(told(&shown, Fate::Fenced));
             }
             Written::Done(_) | Written::Lost(_) => {}
         }
     }
-    Ok(Fate::Undecided)
+    Ok(told(&shown, Fate::Undecided))
 }
 
-/// Whether a record names a blob of the operation, live or retired.
-async fn names(store: &Inner, record: &Record, operation: Id) -> Result<bool> {
-    if mutation::is(Mutation::B09Named) {
-        return Ok(false);
+/// Notes the operations that a record remembers, or of which it names a blob, live or retired.
+async fn look_for(
+    store: &Inner,
+    record: &Record,
+    condemned: &[Found],
+    shown: &mut [bool],
+) -> Result<()> {
+    for (found, shown) in condemned.iter().zip(&mut *shown) {
+        *shown |= record.remembers(found.operation);
     }
-    let own = |named: &Named| named.blob.id.operation == operation;
-    if record.retired.iter().any(|entry| own(&entry.named)) {
-        return Ok(true);
-    }
-    if live(store, record).await?.keys().any(|id| id.operation == operation) {
-        return Ok(true);
-    }
+    let writes = |found: &Found| found.intent.kind == IntentKind::Write;
+    let open =
+        |shown: &[bool]| condemned.iter().zip(shown).any(|(found, shown)| writes(found) && !shown);
     let retired: Vec<Named> = record.retired.iter().map(|entry| entry.named).collect();
-    let reached = reach(store, &retired, Absent::Skipped).await?;
-    Ok(reached.keys().any(|id| id.operation == operation))
+    // What takes no request comes first.
+    for turn in 0..3 {
+        if mutation::is(Mutation::B09Named) || !open(shown) {
+            return Ok(());
+        }
+        let named: BTreeSet<Id> = match turn {
+            0 => retired.iter().map(|named| named.blob.id.operation).collect(),
+            1 => live(store, record).await?.keys().map(|id| id.operation).collect(),
+            _ => {
+                let reached = reach(store, &retired, Absent::Skipped).await?;
+                reached.keys().map(|id| id.operation).collect()
+            }
+        };
+        for (found, shown) in condemned.iter().zip(&mut *shown) {
+            *shown |= writes(found) && named.contains(&found.operation);
+        }
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@
 //! gone. It may run at any time, beside everything, in several processes at once, and be ended
 //! anywhere: what it did not do the next cycle does.
 
+mod candidates;
 mod compact;
 mod cycle;
 mod full;
@@ -23,21 +24,22 @@ pub use stat::BucketStat;
 pub use verify::{BucketProblem, Verified};
 
 use crate::backend::Listed;
-use crate::format::{BlobId, Class, Named, keys};
+use crate::format::{Class, keys};
 use crate::mutation::{self, Mutation};
 use crate::store::{BucketStore, Current, Inner, Target, together};
 use cycle::Cycle;
 use holdall::{Error, Result};
 use intents::Closed;
-use reach::{Absent, Place, Reached, live, reach};
-use retired::{Due, Kept};
-use std::collections::BTreeSet;
+use reach::Reached;
+use retired::Due;
 use walk::Walk;
 
 /// Deletions that are under way together.
 const TOGETHER: usize = 32;
-/// Records that are read together.
+/// Records or intents that are read together.
 const READS: usize = 256;
+/// Records that are swept together: each makes several requests at once.
+const SWEPT: usize = 8;
 
 /// What a cycle did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,6 +63,20 @@ pub struct Collected {
     pub gone: u64,
     /// Whether another cycle began meanwhile, so that this one left candidates to it.
     pub overtaken: bool,
+}
+
+/// Blobs that were deleted, and their bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Deleted {
+    blobs: u64,
+    bytes: u64,
+}
+
+impl Collected {
+    fn add(&mut self, deleted: Deleted) {
+        self.blobs += deleted.blobs;
+        self.bytes += deleted.bytes;
+    }
 }
 
 /// How to collect.
@@ -94,7 +110,7 @@ impl BucketStore {
         let closed = intents::close(store, &cycle, &mut report).await?;
         progress(&report);
         let shared = sweep(store, &cycle, &closed, options, &mut report, progress).await?;
-        delete_candidates(store, &cycle, &closed, &shared, &mut report).await?;
+        candidates::delete_candidates(store, &cycle, &closed, &shared, &mut report).await?;
         if options.full && !report.overtaken {
             full::collect(store, &cycle, full::PASS, &mut report, progress).await?;
         }
@@ -140,158 +156,71 @@ async fn sweep(
     let mut shared = Vec::new();
     let mut walk = Walk::new(keys::RECORDS);
     while let Some(page) = walk.next(store).await? {
-        let mut targets = Vec::new();
-        for listed in &page {
+        let (mut targets, mut gone) = (Vec::new(), Vec::new());
+        for listed in page {
             let target = target_of(&listed.key)?;
             report.records += 1;
-            match class_of(listed)? {
+            match class_of(&listed)? {
                 Class::Small | Class::Blobs => {}
                 Class::Retired | Class::Shared | Class::GoneRetired => targets.push(target),
                 Class::Gone => {
-                    if cycle.is_old(store, listed.date / 1000) && !closed.busy.contains(&listed.key)
-                    {
-                        remove_gone(store, listed, options, report).await?;
-                    }
+                    let old = cycle.is_old(store, listed.date / 1000);
+                    let free = old && !closed.busy.contains(&listed.key);
+                    gone.extend(free.then_some(listed));
                 }
             }
         }
-        for (target, current) in read_all(store, targets).await? {
-            report.read += 1;
-            let Some(due) = retired::due(store, cycle, &target, &current).await? else { continue };
-            if current.record.shared && !mutation::is(Mutation::B10Shared) {
-                shared.push(due);
-            } else {
-                due.delete(store, report).await?;
-            }
+        let removed = together(gone, TOGETHER, |listed| remove_gone(store, listed, options));
+        report.gone += removed.await?.into_iter().map(u64::from).sum::<u64>();
+        let found = read_all(store, targets).await?;
+        report.read += found.len() as u64;
+        let swept = together(found, SWEPT, |(target, current)| async move {
+            sweep_one(store, cycle, &target, &current).await
+        });
+        for (deleted, due) in swept.await? {
+            report.add(deleted);
+            shared.extend(due);
         }
         progress(report);
     }
     Ok(shared)
 }
 
-/// Removes the record of a gone object if it is what the listing showed.
-async fn remove_gone(
+/// Deletes what a record retired that shares nothing; what is due of one that does is returned.
+async fn sweep_one(
     store: &Inner,
-    listed: &Listed,
-    options: CollectOptions,
-    report: &mut Collected,
-) -> Result<()> {
+    cycle: &Cycle,
+    target: &Target,
+    current: &Current,
+) -> Result<(Deleted, Option<Due>)> {
+    let Some(due) = retired::due(store, cycle, target, current).await? else {
+        return Ok((Deleted::default(), None));
+    };
+    if current.record.shared && !mutation::is(Mutation::B10Shared) {
+        return Ok((Deleted::default(), Some(due)));
+    }
+    Ok((due.delete(store).await?, None))
+}
+
+/// Removes the record of a gone object if it is what the listing showed. Returns whether.
+async fn remove_gone(store: &Inner, listed: Listed, options: CollectOptions) -> Result<bool> {
     if mutation::is(Mutation::B12Tag) {
         store.backend.delete(&listed.key).await?;
     } else if store.backend.features().delete_if {
-        report.gone += u64::from(store.backend.delete_if(&listed.key, &listed.tag).await?);
+        return store.backend.delete_if(&listed.key, &listed.tag).await;
     } else if options.alone {
         let now = store.read(&target_of(&listed.key)?).await?;
         if now.is_some_and(|now| now.tag == listed.tag) {
             store.backend.delete(&listed.key).await?;
-            report.gone += 1;
+            return Ok(true);
         }
     }
-    Ok(())
-}
-
-/// Deletes what closed operations wrote and what sharing records retired, unless somebody names it.
-async fn delete_candidates(
-    store: &Inner,
-    cycle: &Cycle,
-    closed: &Closed,
-    shared: &[Due],
-    report: &mut Collected,
-) -> Result<()> {
-    let written = written_by(store, &closed.failed).await?;
-    let mut candidates: BTreeSet<BlobId> = written.keys().copied().collect();
-    candidates.extend(shared.iter().flat_map(Due::candidates));
-    let mut kept = named_by_records(store, &candidates, shared, report).await?;
-    // Last: who will name a candidate was read above, or has an intent now.
-    kept.announced = named_by_intents(store, &candidates).await?;
-    if !cycle.is_own(store).await? {
-        report.overtaken = true;
-        return Ok(());
-    }
-    let free = written.into_iter().filter(|(id, _)| kept.is_free(id)).collect();
-    delete_blobs(store, &free, report).await?;
-    for operation in &closed.failed {
-        store.backend.delete(&keys::intent(*operation)).await?;
-    }
-    retired::delete_shared(store, shared, &kept, report).await
-}
-
-/// The blobs that lie below these operations.
-async fn written_by(store: &Inner, operations: &[crate::format::Id]) -> Result<Reached> {
-    let mut found = Reached::new();
-    for operation in operations {
-        let mut walk = Walk::new(&keys::blobs_of(*operation));
-        while let Some(page) = walk.next(store).await? {
-            for listed in page {
-                let id = keys::parse_blob(&listed.key).ok_or_else(|| strange(&listed.key))?;
-                let blob = crate::format::BlobRef { id, len: listed.len };
-                found.insert(id, Place::lone(blob));
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// The candidates that a sharing record names, and those that it retired and that are not due.
-async fn named_by_records(
-    store: &Inner,
-    candidates: &BTreeSet<BlobId>,
-    dues: &[Due],
-    report: &mut Collected,
-) -> Result<Kept> {
-    let mut kept = Kept::default();
-    if candidates.is_empty() || mutation::is(Mutation::B11Records) {
-        return Ok(kept);
-    }
-    let mut walk = Walk::new(keys::RECORDS);
-    while let Some(page) = walk.next(store).await? {
-        let mut targets = Vec::new();
-        for listed in &page {
-            if matches!(class_of(listed)?, Class::Shared | Class::GoneRetired) {
-                targets.push(target_of(&listed.key)?);
-            }
-        }
-        for (target, current) in read_all(store, targets).await? {
-            report.read += 1;
-            if !current.record.shared {
-                continue;
-            }
-            let named = live(store, &current.record).await?;
-            kept.named.extend(named.into_keys().filter(|id| candidates.contains(id)));
-            let due = dues.iter().find(|due| due.is_of(&target.key, &current));
-            let stays = |named: &Named| due.is_none_or(|due| !due.has(named));
-            let staying = current.record.retired.iter().map(|entry| entry.named).filter(stays);
-            let reached = reach(store, &staying.collect::<Vec<_>>(), Absent::Skipped).await?;
-            kept.young.extend(reached.into_keys().filter(|id| candidates.contains(id)));
-        }
-    }
-    Ok(kept)
-}
-
-/// The candidates that an intent says somebody will name, or reads.
-async fn named_by_intents(
-    store: &Inner,
-    candidates: &BTreeSet<BlobId>,
-) -> Result<BTreeSet<BlobId>> {
-    let mut announced = BTreeSet::new();
-    if candidates.is_empty() {
-        return Ok(announced);
-    }
-    let mut walk = Walk::new(keys::INTENTS);
-    while let Some(page) = walk.next(store).await? {
-        for listed in page {
-            let operation = keys::parse_intent(&listed.key).ok_or_else(|| strange(&listed.key))?;
-            let Some((_, intent)) = store.intent(operation).await? else { continue };
-            let named: Vec<Named> = intent.shared;
-            let reached = reach(store, &named, Absent::Skipped).await?;
-            announced.extend(reached.into_keys().filter(|id| candidates.contains(id)));
-        }
-    }
-    Ok(announced)
+    Ok(false)
 }
 
 /// Deletes blobs, the deepest first.
-async fn delete_blobs(store: &Inner, blobs: &Reached, report: &mut Collected) -> Result<()> {
+async fn delete_blobs(store: &Inner, blobs: &Reached) -> Result<Deleted> {
+    let mut done = Deleted::default();
     let mut deepest_first: Vec<_> = blobs.values().collect();
     deepest_first.sort_by_key(|place| std::cmp::Reverse(place.depth));
     for level in deepest_first.chunk_by(|a, b| a.depth == b.depth) {
@@ -299,8 +228,8 @@ async fn delete_blobs(store: &Inner, blobs: &Reached, report: &mut Collected) ->
         let deleted =
             together(blobs, TOGETHER, |key| async move { store.backend.delete(&key).await });
         deleted.await?;
-        report.blobs += level.len() as u64;
-        report.bytes += level.iter().map(|place| place.blob.len).sum::<u64>();
+        done.blobs += level.len() as u64;
+        done.bytes += level.iter().map(|place| place.blob.len).sum::<u64>();
     }
-    Ok(())
+    Ok(done)
 }

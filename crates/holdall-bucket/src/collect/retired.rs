@@ -3,12 +3,15 @@
 
 use super::cycle::Cycle;
 use super::reach::{Absent, Place, Reached, live, reach};
-use super::{Collected, delete_blobs};
+use super::{Deleted, SWEPT, delete_blobs};
 use crate::format::{BlobId, Named, Record, Retired};
 use crate::mutation::{self, Mutation};
-use crate::store::{Current, Inner, Target, Written};
+use crate::store::{Current, Inner, Target, Written, together};
 use holdall::Result;
 use std::collections::BTreeSet;
+
+/// Tries to take entries out of a record that changes.
+const OUTS: u32 = 8;
 
 /// Entries of a record that are due, and the blobs that they stand for.
 #[derive(Debug)]
@@ -68,27 +71,43 @@ impl Due {
     }
 
     /// Deletes all that is due of a record that shares nothing: nobody else can name it.
-    pub(crate) async fn delete(&self, store: &Inner, report: &mut Collected) -> Result<()> {
+    pub(crate) async fn delete(&self, store: &Inner) -> Result<Deleted> {
         let mut blobs = Reached::new();
         for (_, reached) in &self.entries {
             let free = reached.iter().filter(|(id, _)| !self.own.contains_key(id));
             free.for_each(|(_, place)| deepen(&mut blobs, place));
         }
-        delete_blobs(store, &blobs, report).await?;
-        self.take_out(store, &self.entries.iter().map(|(entry, _)| entry.named).collect()).await
+        let deleted = delete_blobs(store, &blobs).await?;
+        let out = self.entries.iter().map(|(entry, _)| entry.named).collect();
+        self.take_out(store, &out, |id| blobs.contains_key(id)).await?;
+        Ok(deleted)
     }
 
-    /// Takes entries out of the record, unless it changed since it was read: then a later cycle does.
-    /// A change may have dropped what the record named when it was looked at.
-    async fn take_out(&self, store: &Inner, out: &BTreeSet<Named>) -> Result<()> {
-        if out.is_empty() {
-            return Ok(());
+    /// Takes entries out of the record. If that changed since it was read, only those go of which all was
+    /// deleted: a change may have dropped what it named then, and who cared for the rest may be itself.
+    /// Where it changes all the time, a later cycle does it.
+    async fn take_out(
+        &self,
+        store: &Inner,
+        out: &BTreeSet<Named>,
+        deleted: impl Fn(&BlobId) -> bool,
+    ) -> Result<()> {
+        let out = self.entries.iter().filter(|(entry, _)| out.contains(&entry.named));
+        let mut out: Vec<&(Retired, Reached)> = out.collect();
+        let mut current = self.current.clone();
+        for _ in 0..OUTS {
+            let mut record = Record::clone(&current.record);
+            record.retired.retain(|entry| !out.iter().any(|(gone, _)| gone == entry));
+            if record.retired.len() == current.record.retired.len() {
+                return Ok(());
+            }
+            match store.write(&self.target, Some(&current), record, None).await? {
+                Written::Lost(Some(now)) => current = now,
+                Written::Done(_) | Written::Lost(None) => return Ok(()),
+            }
+            out.retain(|(_, reached)| reached.keys().all(&deleted));
         }
-        let mut record = Record::clone(&self.current.record);
-        record.retired.retain(|entry| !out.contains(&entry.named));
-        match store.write(&self.target, Some(&self.current), record, None).await? {
-            Written::Done(_) | Written::Lost(_) => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -124,12 +143,7 @@ impl Kept {
 
 /// Deletes what is due of records that share, all together: what leads from one record's entry to
 /// blobs may be an entry of another.
-pub(crate) async fn delete_shared(
-    store: &Inner,
-    dues: &[Due],
-    kept: &Kept,
-    report: &mut Collected,
-) -> Result<()> {
+pub(crate) async fn delete_shared(store: &Inner, dues: &[Due], kept: &Kept) -> Result<Deleted> {
     let mut outs = Vec::with_capacity(dues.len());
     // What leads from an entry that stays to other blobs.
     let mut leading = BTreeSet::new();
@@ -151,9 +165,8 @@ pub(crate) async fn delete_shared(
             }
         }
     }
-    delete_blobs(store, &blobs, report).await?;
-    for (due, out) in dues.iter().zip(&outs) {
-        due.take_out(store, out).await?;
-    }
-    Ok(())
+    let deleted = delete_blobs(store, &blobs).await?;
+    let gone = |id: &BlobId| blobs.contains_key(id);
+    together(dues.iter().zip(&outs), SWEPT, |(due, out)| due.take_out(store, out, gone)).await?;
+    Ok(deleted)
 }

@@ -143,16 +143,30 @@ impl Inner {
         // Of what was retired twice the later time counts.
         record.retired.sort_by_key(|entry| (entry.named, std::cmp::Reverse(entry.seconds)));
         record.retired.dedup_by_key(|entry| entry.named);
+        self.list_younger(target, operation, &mut record).await?;
+        Ok(record)
+    }
+
+    /// Moves the younger half of what `record` retires to a list while there is too much, which is as old
+    /// as the youngest in it. The older half keeps its age: else nothing of an object that is changed
+    /// again and again would ever be old enough to be deleted.
+    async fn list_younger(
+        &self,
+        target: &Target,
+        operation: &mut Operation,
+        record: &mut Record,
+    ) -> Result<()> {
         while record.retired.len() > self.sizes().retired {
-            let mut lists = Vec::new();
-            for some in record.retired.chunks(LISTED) {
+            record.retired.sort_by_key(|entry| (entry.seconds, entry.named));
+            let young = record.retired.split_off(self.sizes().retired / 2);
+            for some in young.chunks(LISTED) {
                 let payload = encode_list(some)?;
                 let blob = operation.write_list(self, target, &payload).await?;
-                lists.push(Retired { named: Named { blob, part: Part::List }, seconds });
+                let seconds = some.iter().map(|entry| entry.seconds).max().unwrap_or_default();
+                record.retired.push(Retired { named: Named { blob, part: Part::List }, seconds });
             }
-            record.retired = lists;
         }
-        Ok(record)
+        Ok(())
     }
 
     /// The time that retired blobs get: not before the base was written by the server's clock, so that

@@ -18,7 +18,15 @@ where
     T: Send + 'f,
     F: Future<Output = Result<T>> + Send + 'f,
 {
-    let work: Vec<BoxFuture<'f, Result<T>>> =
-        items.into_iter().map(|item| make(item).boxed()).collect();
-    futures::stream::iter(work).buffered(most).try_collect().await
+    let numbered = |(at, item)| {
+        let work = make(item);
+        async move { Ok((at, work.await?)) }.boxed()
+    };
+    let work: Vec<BoxFuture<'f, Result<(usize, T)>>> =
+        items.into_iter().enumerate().map(numbered).collect();
+    // One that takes long keeps none from beginning.
+    let work = futures::stream::iter(work).buffer_unordered(most);
+    let mut done: Vec<(usize, T)> = work.try_collect().await?;
+    done.sort_unstable_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, value)| value).collect())
 }

@@ -2,7 +2,8 @@
 //!
 //! Owns: how many seeds, and what is printed of one that fails.
 
-use crate::random::{Tally, run, trace};
+use crate::random::{run, trace};
+use crate::tally::Tally;
 use std::time::{Duration, Instant};
 
 /// Seeds of a usual test: some 15 seconds.
@@ -40,6 +41,7 @@ fn bounded_random() {
     assert!(sum.unknown / sum.runs > 1 && sum.crashed / sum.runs > 0, "{sum:?}");
     assert!(sum.late / sum.runs > 5 && sum.blobs_deleted / sum.runs > 10, "{sum:?}");
     assert!(sum.records_removed / sum.runs > 0, "{sum:?}");
+    assert!(sum.trees / sum.runs > 1 && sum.joints * 10 > sum.runs, "{sum:?}");
 }
 
 #[test]

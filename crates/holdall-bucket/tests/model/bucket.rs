@@ -40,6 +40,10 @@ pub enum Request {
     RemoveIf(Name, Option<Tag>),
     ListNames(Option<Name>),
     PutBlob(Blob),
+    /// A blob that leads to these entries.
+    PutNode(Blob, Blobs),
+    /// What a node leads to.
+    ReadNode(Blob),
     DeleteBlob(Blob),
     /// Blobs of an operation, or all.
     ListBlobs(Option<Op>),
@@ -81,6 +85,7 @@ pub enum Answer {
     Record(Read, u16),
     Names(Vec<(Name, Class, Tag)>, Page),
     Blobs(Blobs),
+    Node(Option<Blobs>),
     Intent(Option<Intent>),
     Intents(Vec<(Op, Intent)>, Page),
     Cycle(u16),
@@ -118,6 +123,8 @@ pub struct Clock {
 pub struct Bucket {
     pub records: BTreeMap<Name, Tagged>,
     pub blobs: Blobs,
+    /// What nodes lead to, or led to.
+    pub nodes: BTreeMap<Blob, Blobs>,
     pub intents: BTreeMap<Op, Intent>,
     pub cycle: u16,
     pub late: Vec<Late>,
@@ -148,18 +155,22 @@ impl Bucket {
             Request::PutIf(put) => self.put_if(put),
             Request::RemoveIf(name, tag) => self.remove_if(*name, *tag),
             Request::ListNames(after) => self.list_names(*after, page),
-            Request::PutBlob(blob) => {
-                let open = |intent: &Intent| intent.state == State::Open;
-                if !self.intents.get(&blob.0).is_some_and(open) {
-                    self.stray.insert(*blob);
-                }
-                self.blobs.insert(*blob);
-                Answer::Done
+            Request::PutBlob(blob) => self.put_blob(*blob),
+            Request::PutNode(node, below) => {
+                self.nodes.insert(*node, below.clone());
+                self.put_blob(*node)
+            }
+            Request::ReadNode(node) => {
+                let is_there = self.blobs.contains(node);
+                Answer::Node(self.nodes.get(node).filter(|_| is_there).cloned())
             }
             Request::DeleteBlob(blob) => {
                 self.blobs.remove(blob);
                 self.stray.remove(blob);
-                self.late.retain(|late| late.request != Request::PutBlob(*blob));
+                self.late.retain(|late| match &late.request {
+                    Request::PutBlob(late) | Request::PutNode(late, _) => late != blob,
+                    _ => true,
+                });
                 Answer::Done
             }
             Request::ListBlobs(op) => {
@@ -180,6 +191,15 @@ impl Bucket {
             }
             Request::ReadCycle => Answer::Cycle(self.cycle),
         }
+    }
+
+    fn put_blob(&mut self, blob: Blob) -> Answer {
+        let open = |intent: &Intent| intent.state == State::Open;
+        if !self.intents.get(&blob.0).is_some_and(open) {
+            self.stray.insert(blob);
+        }
+        self.blobs.insert(blob);
+        Answer::Done
     }
 
     fn put_if(&mut self, put: &Put) -> Answer {
@@ -268,8 +288,9 @@ impl Bucket {
     /// A blob that a record names and that is not there.
     pub fn missing(&self) -> Option<(Name, Blob)> {
         self.records.iter().find_map(|(name, (_, record))| {
-            let lost = record.live.iter().find(|blob| !self.blobs.contains(blob));
-            lost.map(|blob| (*name, *blob))
+            let live = self.below(&record.live);
+            let lost = live.into_iter().find(|blob| !self.blobs.contains(blob));
+            lost.map(|blob| (*name, blob))
         })
     }
 }

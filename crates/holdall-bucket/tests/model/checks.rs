@@ -93,8 +93,7 @@ pub fn left(
 }
 
 fn unnamed(bucket: &Bucket) -> Blobs {
-    let live =
-        |(_, record): &crate::bucket::Tagged| record.live.iter().copied().collect::<Vec<_>>();
+    let live = |(_, record): &crate::bucket::Tagged| bucket.below(&record.live);
     let named: BTreeSet<Blob> = bucket.records.values().flat_map(live).collect();
     bucket.blobs.difference(&named).copied().collect()
 }

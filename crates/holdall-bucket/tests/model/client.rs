@@ -7,6 +7,7 @@ use crate::commit::{Commit, rewrite, see_open};
 use crate::process::{Asked, Halt, Outcome, Script, Stage, Talk};
 use crate::record::{Blob, Blobs, Change, Intent, Name, Op, Record, State, Tag};
 use crate::rules::Mutation;
+use crate::tree::{self, Absent, deepest_first, reach};
 use std::sync::Arc;
 
 pub fn start(talk: &mut Talk<'_>, script: &Script) -> Asked<Stage> {
@@ -29,8 +30,13 @@ pub fn start(talk: &mut Talk<'_>, script: &Script) -> Asked<Stage> {
             Ok(Stage::Commit(Commit::new(op, name, Some(base), Change::Gone)))
         }
         Script::Copy { from, to, rename } => copy(talk, from, to, rename),
+        Script::Tree(plan) => tree::start(talk, plan),
         Script::Purge(name) => {
-            if let Some(found) = talk.read(name)? {
+            // Only who sees at once all that the record names and retired.
+            let alone = |found: &Tagged| {
+                !found.1.live.iter().chain(&found.1.retired).any(|entry| entry.is_whole())
+            };
+            if let Some(found) = talk.read(name)?.filter(alone) {
                 purge(talk, name, &found)?;
             }
             Ok(Stage::End)
@@ -40,7 +46,7 @@ pub fn start(talk: &mut Talk<'_>, script: &Script) -> Asked<Stage> {
 }
 
 /// An object that is there.
-fn object(talk: &mut Talk<'_>, name: Name) -> Asked<Tagged> {
+pub fn object(talk: &mut Talk<'_>, name: Name) -> Asked<Tagged> {
     talk.read(name)?.filter(|(_, record)| !record.gone).ok_or(Halt::Stop)
 }
 
@@ -191,7 +197,7 @@ fn copy(talk: &mut Talk<'_>, from: Name, to: Name, rename: bool) -> Asked<Stage>
 }
 
 /// That the source still is what was read, and flagged; its tag.
-fn confirm(talk: &mut Talk<'_>, from: Name, source: &Tagged) -> Asked<Tag> {
+pub fn confirm(talk: &mut Talk<'_>, from: Name, source: &Tagged) -> Asked<Tag> {
     let (tag, record) = source;
     if !record.shared {
         if talk.lacks(Mutation::R06Flag) {
@@ -214,7 +220,11 @@ pub fn finish(
     (op, outcome): (Op, Outcome),
     then: Option<(Name, Tag)>,
 ) -> Asked<Stage> {
-    let writes = matches!(script, Script::Put { .. } | Script::Edit { blob: true, .. });
+    let writes = match script {
+        Script::Put { .. } | Script::Edit { blob: true, .. } => true,
+        Script::Tree(plan) => plan.writes(),
+        _ => false,
+    };
     let succeeded = outcome == Outcome::Done || talk.lacks(Mutation::R08Loss);
     let removes = match script {
         _ if writes => succeeded,
@@ -256,10 +266,14 @@ pub fn purge(talk: &mut Talk<'_>, name: Name, found: &Tagged) -> Asked<()> {
     if talk.lacks(Mutation::R10First) {
         rewrite(talk, name, found, without.clone())?;
     }
-    let needed =
-        |blob: &&Blob| record.live.contains(blob) && !talk.setting.lacks(Mutation::R10Live);
-    let doomed: Vec<Blob> = record.retired.iter().filter(|blob| !needed(blob)).copied().collect();
-    for blob in doomed {
+    let retired = match talk.lacks(Mutation::R10Below) {
+        true => record.retired.iter().map(|entry| entry.key()).collect(),
+        false => reach(talk, &record.retired, Absent::Skipped)?,
+    };
+    let live = reach(talk, &record.live, Absent::Refused)?;
+    let needed = |blob: &&Blob| live.contains(blob) && !talk.setting.lacks(Mutation::R10Live);
+    let doomed: Blobs = retired.iter().filter(|blob| !needed(blob)).copied().collect();
+    for blob in deepest_first(talk, &doomed, &record.retired) {
         talk.settle(|| Request::DeleteBlob(blob))?;
     }
     if !talk.lacks(Mutation::R10First) {

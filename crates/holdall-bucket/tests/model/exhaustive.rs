@@ -20,6 +20,8 @@ pub struct Object {
     pub shared: bool,
     /// The blob is retired, and the object deleted.
     pub gone: bool,
+    /// It has blobs 0 and 1, which lie below its node, blob 2.
+    pub tree: bool,
 }
 
 /// A small case.
@@ -90,8 +92,14 @@ impl Search {
     fn begin(&self) -> World {
         let mut bucket = Bucket::default();
         for object in self.case.objects {
-            let blobs = Blobs::from([Blob(object.op, 0)]);
-            bucket.blobs.extend(&blobs);
+            let mut blobs = Blobs::from([Blob(object.op, 0)]);
+            if object.tree {
+                let node = Blob(object.op, 2);
+                blobs.insert(Blob(object.op, 1));
+                bucket.blobs.extend(&blobs);
+                bucket.nodes.insert(node, std::mem::replace(&mut blobs, [node.whole()].into()));
+            }
+            bucket.blobs.extend(blobs.iter().map(|entry| entry.key()));
             bucket.applied.insert(object.op);
             let tag = Tag(object.op, u16::from(object.name.0));
             let mut record = Record { recent: vec![object.op], ..Record::placeholder(tag) };

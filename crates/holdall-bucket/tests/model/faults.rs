@@ -27,6 +27,7 @@ pub fn fates(process: &Process, request: &Request) -> &'static [Fate] {
         Request::PutIf(_)
         | Request::RemoveIf(..)
         | Request::PutBlob(_)
+        | Request::PutNode(..)
         | Request::DeleteBlob(_)
         | Request::PutIntent(..)
         | Request::PutIntentIf(..)

@@ -7,6 +7,7 @@ use crate::gc::{is_newest, next_cycle};
 use crate::process::{Asked, Halt, Stage, Talk};
 use crate::record::{Blob, Blobs, Op};
 use crate::rules::Mutation;
+use crate::tree::{Absent, reach};
 use std::collections::BTreeSet;
 
 pub fn run(talk: &mut Talk<'_>) -> Asked<Stage> {
@@ -28,9 +29,13 @@ pub fn run(talk: &mut Talk<'_>) -> Asked<Stage> {
     for (name, ..) in talk.names()? {
         let found = talk.read(name)?;
         if let Some((_, record)) = found {
-            named.extend(&record.live);
+            if talk.lacks(Mutation::R14Below) {
+                named.extend(record.live.iter().map(|entry| entry.key()));
+            } else {
+                named.extend(reach(talk, &record.live, Absent::Refused)?);
+            }
             if !talk.lacks(Mutation::R14Retired) && !talk.lacks(Mutation::R14Both) {
-                named.extend(&record.retired);
+                named.extend(reach(talk, &record.retired, Absent::Skipped)?);
             }
         }
     }
@@ -56,9 +61,7 @@ fn operations(talk: &mut Talk<'_>) -> Asked<BTreeSet<Op>> {
 }
 
 fn shares(talk: &mut Talk<'_>) -> Asked<Blobs> {
-    Ok(talk
-        .intents()?
-        .into_iter()
-        .flat_map(|(_, intent)| intent.tops.unwrap_or_default())
-        .collect())
+    let intents = talk.intents()?.into_iter();
+    let tops = intents.flat_map(|(_, intent)| intent.tops.unwrap_or_default()).collect();
+    reach(talk, &tops, Absent::Skipped)
 }

@@ -3,12 +3,16 @@
 //! Owns: [`Gc`], what a cycle has found so far. A cycle that dies leaves nothing that the next one
 //! would have to know.
 
+mod fence;
+
 use crate::bucket::{Answer, Request, Tagged};
 use crate::client::purge;
-use crate::commit::{rewrite, rewrite_as};
+use crate::commit::rewrite;
 use crate::process::{Asked, Halt, Stage, Talk};
 use crate::record::{Blob, Blobs, Class, Intent, Name, Op, Record, State, Tag};
 use crate::rules::Mutation;
+use crate::tree::{Absent, deepest_first, reach};
+use fence::{Fence, condemn, fence};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +42,9 @@ pub struct Gc {
     blobs: Blobs,
     /// Flagged records that have retired blobs.
     candidates: BTreeMap<Name, Tagged>,
+    /// What each of their retired entries stands for, and what their own trees name.
+    reached: BTreeMap<Blob, Blobs>,
+    own: BTreeMap<Name, Blobs>,
     /// Blobs that records name.
     roots: Blobs,
     /// Blobs that intents share.
@@ -70,6 +77,8 @@ pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
         fenced: BTreeSet::new(),
         blobs: Blobs::new(),
         candidates: BTreeMap::new(),
+        reached: BTreeMap::new(),
+        own: BTreeMap::new(),
         roots: Blobs::new(),
         shares: Blobs::new(),
         awaited: BTreeSet::new(),
@@ -112,15 +121,6 @@ pub fn run(talk: &mut Talk<'_>, gc: &Gc) -> Asked<Stage> {
         },
     }
     Ok(Stage::Gc(next))
-}
-
-/// What a fence found.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fence {
-    Shown,
-    Never,
-    /// Others wrote the record again and again.
-    Unclear,
 }
 
 impl Gc {
@@ -177,6 +177,11 @@ impl Gc {
         }
         let passed_over = found.1.gone && talk.lacks(Mutation::R11Gone);
         if !found.1.retired.is_empty() && !passed_over {
+            for entry in &found.1.retired {
+                let reached = reach(talk, &[*entry].into(), Absent::Skipped)?;
+                self.reached.insert(*entry, reached);
+            }
+            self.own.insert(name, reach(talk, &found.1.live, Absent::Refused)?);
             self.candidates.insert(name, found);
         }
         Ok(())
@@ -204,8 +209,11 @@ impl Gc {
     fn root(&mut self, talk: &mut Talk<'_>) -> Asked<bool> {
         if let Some((name, class, _)) = self.names.pop() {
             if class == Class::Shared {
-                let found = talk.read(name)?;
-                self.roots.extend(found.iter().flat_map(|(_, record)| record.live.iter()));
+                let live = talk.read(name)?.map(|found| found.1.live.clone()).unwrap_or_default();
+                self.roots.extend(match talk.lacks(Mutation::R11Below) {
+                    true => live.iter().map(|entry| entry.key()).collect(),
+                    false => reach(talk, &live, Absent::Refused)?,
+                });
             }
             return Ok(true);
         }
@@ -216,15 +224,22 @@ impl Gc {
             return Ok(false);
         }
         let keeps = |blob: &Blob| self.roots.contains(blob) || self.shares.contains(blob);
-        let retired = self.candidates.values().flat_map(|(_, record)| {
-            let own = |blob: &&Blob| !record.live.contains(blob) || talk.lacks(Mutation::R11Live);
-            record.retired.iter().filter(own).copied()
+        let leading = self.leading(talk);
+        let retired = self.candidates.iter().flat_map(|(name, (_, record))| {
+            let reached = record.retired.iter().filter_map(|entry| self.reached.get(entry));
+            let own = |blob: &Blob| {
+                !self.own[name].contains(blob) || talk.setting.lacks(Mutation::R11Live)
+            };
+            reached.flatten().copied().filter(move |blob| own(blob))
         });
+        let retired = retired.filter(|blob| !leading.contains(blob));
         let retired = retired.filter(|blob| !keeps(blob) || talk.lacks(Mutation::R11Retired));
         let fenced = self.blobs.iter().copied();
         let fenced = fenced.filter(|blob| !keeps(blob) || talk.lacks(Mutation::R11Fenced));
         let doomed: Blobs = retired.chain(fenced).collect();
-        self.doomed = doomed.into_iter().rev().collect();
+        let entries = self.reached.keys().copied().collect();
+        self.doomed = deepest_first(talk, &doomed, &entries);
+        self.doomed.reverse();
         if talk.lacks(Mutation::R12Open) {
             self.awaited.clear();
         }
@@ -239,7 +254,11 @@ impl Gc {
                 self.awaited.insert(intent.target);
             }
             if !talk.lacks(Mutation::R11Intents) {
-                self.shares.extend(intent.tops.into_iter().flatten());
+                let tops = intent.tops.unwrap_or_default();
+                self.shares.extend(match talk.lacks(Mutation::R11Tops) {
+                    true => tops.iter().map(|entry| entry.key()).collect(),
+                    false => reach(talk, &tops, Absent::Skipped)?,
+                });
             }
         }
         Ok(())
@@ -273,15 +292,7 @@ impl Gc {
             return Ok(());
         };
         let record = found.1.as_ref();
-        let is_root = |blob: &Blob| self.roots.contains(blob);
-        let stays = |blob: &&Blob| {
-            !record.live.contains(blob)
-                && if is_root(blob) {
-                    talk.setting.lacks(Mutation::R11Entries)
-                } else {
-                    self.shares.contains(blob)
-                }
-        };
+        let stays = |entry: &&Blob| self.stays(talk, name, entry);
         let retired: Blobs = record.retired.iter().filter(stays).copied().collect();
         if retired.len() < record.retired.len() {
             rewrite(talk, name, &found, Record { retired, ..record.clone() })?;
@@ -290,36 +301,26 @@ impl Gc {
     }
 }
 
-/// Makes the intent condemned; its tag then. None if another did something with it.
-fn condemn(talk: &mut Talk<'_>, op: Op, intent: &Intent) -> Asked<Option<Tag>> {
-    if talk.lacks(Mutation::R09Condemn) {
-        return Ok(Some(intent.tag));
+/// What is retired by records that share.
+impl Gc {
+    /// Whether an entry stays: an intent announces what it stands for, and no record sees to that.
+    fn stays(&self, talk: &Talk<'_>, name: Name, entry: &Blob) -> bool {
+        let waits = |blob: &Blob| match self.roots.contains(blob) {
+            true => talk.lacks(Mutation::R11Entries),
+            false => self.shares.contains(blob),
+        };
+        let own = |blob: &Blob| self.own.get(&name).is_some_and(|own| own.contains(blob));
+        self.reached.get(entry).into_iter().flatten().any(|blob| !own(blob) && waits(blob))
     }
-    let tag = talk.tag();
-    let condemned = || Intent { tag, state: State::Condemned, ..intent.clone() };
-    match talk.ask(|| Request::PutIntentIf(op, intent.tag, condemned()))? {
-        Answer::Done => Ok(Some(tag)),
-        Answer::Unknown(_) => Ok(talk.intent(op)?.filter(|i| i.tag == tag).map(|i| i.tag)),
-        _ => Ok(None),
-    }
-}
 
-/// Looks for the operation in its target, and makes sure that it never gets there.
-fn fence(talk: &mut Talk<'_>, op: Op, intent: &Intent) -> Asked<Fence> {
-    let target = intent.target;
-    for _ in 0..talk.setting.tries {
-        let Some((tag, record)) = talk.read(target)? else { return Ok(Fence::Never) };
-        if record.shows(op, talk.setting) {
-            return Ok(Fence::Shown);
+    /// The nodes of entries that stay: without them nobody would find what is below.
+    fn leading(&self, talk: &Talk<'_>) -> Blobs {
+        if talk.lacks(Mutation::R11Leading) {
+            return Blobs::new();
         }
-        let is_share = intent.tops.is_some();
-        if talk.lacks(Mutation::R09Fence) || is_share && talk.lacks(Mutation::R09Share) {
-            return Ok(Fence::Never);
-        }
-        let new = if talk.lacks(Mutation::R01Rewrite) { tag } else { talk.tag() };
-        if rewrite_as(talk, target, tag, (new, record.as_ref().clone()))?.is_some() {
-            return Ok(Fence::Never);
-        }
+        let entries = self.candidates.iter().flat_map(|(name, (_, record))| {
+            record.retired.iter().filter(|entry| entry.is_whole() && self.stays(talk, *name, entry))
+        });
+        entries.map(|entry| entry.key()).collect()
     }
-    Ok(Fence::Unclear)
 }

@@ -11,6 +11,7 @@ use crate::commit::Commit;
 use crate::gc::Gc;
 use crate::record::{Class, Intent, Name, Op, Tag};
 use crate::rules::{Mutation, Setting};
+use crate::tree::Plan;
 use crate::{client, commit, full, gc};
 
 /// What a process does.
@@ -37,6 +38,8 @@ pub enum Script {
         to: Name,
         rename: bool,
     },
+    /// Trees, and joints of several sources.
+    Tree(Plan),
     /// An editor removes what its object retired.
     Purge(Name),
     Gc,

@@ -5,10 +5,13 @@
 
 use crate::bucket::{Bucket, NAMES, Request};
 use crate::checks;
+use crate::drawn::{Drawn, Mix};
 use crate::faults::{Fate, deliver, fates, step};
 use crate::process::{Outcome, Process, Script};
-use crate::record::{Name, Op};
+use crate::record::Op;
 use crate::rules::{Mutation, Setting};
+use crate::tally::Tally;
+use crate::tree::Plan;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -20,40 +23,10 @@ const ACTIVE: usize = 8;
 /// Steps that a process may take in the silence: more than any script has.
 const LAST_STEPS: usize = 2000;
 
-/// What most processes do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mix {
-    /// Some of all.
-    All,
-    /// Copies and renames beside gc.
-    Movers,
-    /// Small objects that come and go.
-    Small,
-    /// Large puts and edits beside gc.
-    Writers,
-    /// Renames beside several cycles of gc.
-    Cycles,
-}
-
-/// What happened in runs. A generator that no longer does anything must not pass.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Tally {
-    pub runs: u64,
-    pub steps: u64,
-    pub done: u64,
-    pub lost: u64,
-    pub unknown: u64,
-    pub crashed: u64,
-    pub late: u64,
-    pub blobs_deleted: u64,
-    pub records_removed: u64,
-}
-
 struct Run {
     rng: SmallRng,
     setting: Setting,
-    mix: Mix,
-    names: u8,
+    drawn: Drawn,
     /// Of 10 steps, how many are by the process that made the one before.
     sticks: u32,
     last: Option<Op>,
@@ -83,20 +56,6 @@ pub fn trace(seed: u64) -> (Vec<String>, Option<String>) {
     (run.trace.unwrap_or_default(), wrong)
 }
 
-impl Tally {
-    pub fn add(&mut self, other: Self) {
-        self.runs += other.runs;
-        self.steps += other.steps;
-        self.done += other.done;
-        self.lost += other.lost;
-        self.unknown += other.unknown;
-        self.crashed += other.crashed;
-        self.late += other.late;
-        self.blobs_deleted += other.blobs_deleted;
-        self.records_removed += other.records_removed;
-    }
-}
-
 impl Run {
     fn draw(seed: u64, broken: Option<Mutation>) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
@@ -111,8 +70,11 @@ impl Run {
         };
         Self {
             setting,
-            mix,
-            names: rng.random_range(2..=NAMES as u8),
+            drawn: Drawn {
+                mix,
+                names: rng.random_range(2..=NAMES as u8),
+                trees: *[0.0, 0.3, 0.8].choose(&mut rng).unwrap_or(&0.3),
+            },
             sticks: *[0, 0, 7, 9].choose(&mut rng).unwrap_or(&0),
             last: None,
             faults: *[0, 100, 300].choose(&mut rng).unwrap_or(&300),
@@ -165,50 +127,12 @@ impl Run {
 
     /// A process begins. Some are slow, some nearly stand still.
     fn begin(&mut self) {
-        let script = self.script();
+        let script = self.drawn.script(&mut self.rng);
         let process = Process::new(self.started, script, &self.setting);
         self.say(|| format!("{:?} is {:?}", process.op, process.script));
         self.started += 1;
         let speed = *[1.0, 1.0, 1.0, 5.0, 20.0, 0.05].choose(&mut self.rng).unwrap_or(&1.0);
         self.active.push((process, speed));
-    }
-
-    fn script(&mut self) -> Script {
-        let rng = &mut self.rng;
-        let name = Name(rng.random_range(0..self.names));
-        // Large puts, small puts, edits, deletions, copies, removals of own, gc, gc --full.
-        let weights = match self.mix {
-            Mix::All => [18, 5, 24, 10, 24, 5, 10, 4],
-            Mix::Movers => [8, 0, 8, 4, 60, 0, 16, 4],
-            Mix::Small => [8, 36, 4, 24, 4, 4, 20, 0],
-            Mix::Cycles => [10, 0, 4, 4, 44, 0, 36, 2],
-            Mix::Writers => [30, 4, 24, 8, 4, 4, 16, 10],
-        };
-        let mut at: u32 = rng.random_range(0..weights.iter().sum());
-        let kind = weights.iter().position(|weight| {
-            let is_here = at < *weight;
-            at = at.saturating_sub(*weight);
-            is_here
-        });
-        let renames = if matches!(self.mix, Mix::Movers | Mix::Cycles) { 0.8 } else { 0.4 };
-        match kind {
-            Some(0) => Script::Put {
-                name,
-                blobs: rng.random_range(1..3),
-                intent_first: rng.random(),
-                renew: rng.random_bool(0.2),
-            },
-            Some(1) => Script::PutSmall(name),
-            Some(2) => Script::Edit { name, keep: rng.random(), blob: rng.random_bool(0.6) },
-            Some(3) => Script::Delete(name),
-            Some(4) => {
-                let to = Name(rng.random_range(0..self.names));
-                Script::Copy { from: name, to, rename: rng.random_bool(renames) }
-            }
-            Some(5) => Script::Purge(name),
-            Some(6) => Script::Gc,
-            _ => Script::Full,
-        }
     }
 
     /// What happens to the request of a process.
@@ -250,6 +174,10 @@ impl Run {
                 Outcome::Lost => self.tally.lost += 1,
                 Outcome::Unknown => self.tally.unknown += 1,
             }
+        }
+        if let (Script::Tree(plan), Some(Outcome::Done)) = (&process.script, ended[0]) {
+            self.tally.trees += u64::from(!matches!(plan, Plan::Join { .. }));
+            self.tally.joints += u64::from(matches!(plan, Plan::Join { .. }));
         }
         self.finished.push(process);
     }

@@ -21,7 +21,8 @@ pub struct Op(pub u16);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub Op, pub u16);
 
-/// The key of a blob: operation and number.
+/// The key of a blob: operation and number. In records and intents also an entry that stands for a
+/// node and all below it, see `tree`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Blob(pub Op, pub u8);
 
@@ -47,7 +48,8 @@ impl fmt::Debug for Tag {
 
 impl fmt::Debug for Blob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.0.0, self.1)
+        let below = if self.is_whole() { "+" } else { "" };
+        write!(f, "{}/{}{below}", self.0.0, self.key().1)
     }
 }
 
@@ -117,11 +119,12 @@ impl Record {
         }
     }
 
-    /// Whether it shows that the operation succeeded.
-    pub fn shows(&self, op: Op, setting: &Setting) -> bool {
+    /// Whether it shows that the operation succeeded. `live` and `retired` are all blobs that its own
+    /// entries stand for.
+    pub fn shows(&self, op: Op, live: &Blobs, retired: &Blobs, setting: &Setting) -> bool {
         let made = |blobs: &Blobs| blobs.iter().any(|blob| blob.0 == op);
-        let named = made(&self.live) && !setting.lacks(Mutation::R09Live)
-            || made(&self.retired) && !setting.lacks(Mutation::R09Retired);
+        let named = made(live) && !setting.lacks(Mutation::R09Live)
+            || made(retired) && !setting.lacks(Mutation::R09Retired);
         self.recent.contains(&op) && !setting.lacks(Mutation::R09Recent) || named
     }
 }
@@ -133,6 +136,8 @@ pub enum Change {
     Whole(Blobs),
     /// It keeps blob i of the old ones if bit i is set, and may get a new one.
     Pieces(u8, Option<Blob>),
+    /// It has this tree in place of its own, and needs these entries no more.
+    Graft { tree: Blob, drops: Blobs },
     /// It has the blobs of another object.
     Share(Blobs),
     /// It is deleted.
@@ -145,13 +150,14 @@ impl Change {
         match self {
             Self::Whole(blobs) | Self::Share(blobs) => !blobs.is_empty(),
             Self::Pieces(_, new) => new.is_some(),
+            Self::Graft { .. } => true,
             Self::Gone => false,
         }
     }
 
     /// Whether it needs an object that is there.
     fn needs_object(&self) -> bool {
-        matches!(self, Self::Pieces(..) | Self::Gone)
+        matches!(self, Self::Pieces(..) | Self::Graft { .. } | Self::Gone)
     }
 
     /// The record after it, or none if it needs an object and there is none. `first` is the
@@ -167,6 +173,10 @@ impl Change {
         if record.gone && self.needs_object() {
             return None;
         }
+        if matches!(self, Self::Pieces(..)) && record.live.iter().any(|entry| entry.is_whole()) {
+            // A tree is edited otherwise.
+            return None;
+        }
         let old = std::mem::take(&mut record.live);
         record.live = match self {
             Self::Whole(blobs) | Self::Share(blobs) => blobs.clone(),
@@ -174,6 +184,7 @@ impl Change {
                 let kept = old.iter().enumerate().filter(|(i, _)| keep >> (i % 8) & 1 == 1);
                 kept.map(|(_, blob)| *blob).chain(*new).collect()
             }
+            Self::Graft { tree, .. } => [*tree].into(),
             Self::Gone => Blobs::new(),
         };
         let forgets = match self {
@@ -183,6 +194,7 @@ impl Change {
         let dropped: Blobs = match self {
             // What an edit keeps is not retired; a put and a copy retire all of before.
             Self::Pieces(..) => old.difference(&record.live).copied().collect(),
+            Self::Graft { drops, .. } => drops.clone(),
             _ => old,
         };
         let had_blobs = !dropped.is_empty() || !record.retired.is_empty();

@@ -46,10 +46,14 @@ pub enum Mutation {
     R06Order,
     /// The target is not flagged.
     R06Target,
+    /// Of several sources only the first is confirmed.
+    R06Others,
     /// An edit forgets what it drops.
     R07Change,
     /// A deletion forgets what it drops.
     R07Delete,
+    /// An edit of a tree forgets what was below the old node alone.
+    R07Below,
     /// The writer removes its intent before it writes the record.
     R08Early,
     /// The writer removes its intent after a loss.
@@ -76,12 +80,18 @@ pub enum Mutation {
     R09Retired,
     /// The recent list is not.
     R09Recent,
+    /// Nor is what lies below nodes.
+    R09Below,
     /// Retired blobs of a flagged record are deleted as if it were not flagged.
     R10Shared,
     /// Entries go before their blobs.
     R10First,
     /// Retired blobs that the object still needs are deleted, too.
     R10Live,
+    /// What lies below a retired node stays.
+    R10Below,
+    /// Nodes go before what they lead to.
+    R10Depth,
     /// Blobs of fenced operations are deleted even if records name them.
     R11Fenced,
     /// Retired blobs are deleted even if records name them.
@@ -98,6 +108,12 @@ pub enum Mutation {
     R11Gone,
     /// Entries that another record names stay.
     R11Entries,
+    /// Of flagged records only what they name themselves is a root, nothing below it.
+    R11Below,
+    /// The same of share intents.
+    R11Tops,
+    /// The node of an entry that stays is deleted.
+    R11Leading,
     /// A gone record is removed whatever it has become.
     R12Plain,
     /// A gone record that has retired blobs is removed.
@@ -124,6 +140,8 @@ pub enum Mutation {
     R14Both,
     /// The cycle's number is not looked at.
     R14Cycle,
+    /// What lies below nodes counts as unnamed.
+    R14Below,
 }
 
 /// The bounds of a run, and what is taken out in it.

@@ -52,6 +52,8 @@ pub enum Outcome {
     Read(usize, Content),
     /// These were listed, by name.
     Listed(Vec<ObjectInfo>),
+    /// This many objects were compacted.
+    Compacted(u64),
     /// Nothing is to be known of it.
     Nothing,
     /// It failed.
@@ -64,7 +66,8 @@ fn bytes(rng: &mut SmallRng, most: usize) -> Bytes {
 }
 
 impl Task {
-    /// Draws one. A profile prefers some: all alike, copies and cycles, or edits with few cycles.
+    /// Draws one. A profile prefers some: all alike, copies and cycles, edits with few cycles, or edits
+    /// that leave blobs of which little is named, beside those who compact and collect.
     pub fn draw(rng: &mut SmallRng, profile: u64) -> Self {
         let (a, b) = (rng.random_range(0..NAMES.len()), rng.random_range(0..NAMES.len()));
         let c = rng.random_range(0..NAMES.len());
@@ -77,6 +80,8 @@ impl Task {
                 98.. => 94,
                 kind => kind % 92,
             },
+            3 => [15, 15, 22, 30, 30, 30, 30, 30, 80, 86, 94, 94, 98, 98, rng.random_range(0..100)]
+                [rng.random_range(0..15)],
             _ => rng.random_range(0..100),
         };
         match kind {
@@ -86,7 +91,7 @@ impl Task {
             22..26 => Self::Stream(a, bytes(rng, 4000)),
             26..54 => {
                 let count = rng.random_range(1..4);
-                Self::Edit(a, (0..count).map(|_| Edit::draw(rng)).collect())
+                Self::Edit(a, (0..count).map(|_| Edit::draw(rng, profile == 3)).collect())
             }
             54..56 => Self::Attributes(a),
             56..68 => Self::Copy(a, b),
@@ -162,10 +167,7 @@ impl Task {
                 store.collect(options, &mut |_| {}).await?;
                 Ok(Outcome::Nothing)
             }
-            Self::Compact => {
-                store.compact(&mut |_| {}).await?;
-                Ok(Outcome::Nothing)
-            }
+            Self::Compact => Ok(Outcome::Compacted(store.compact(&mut |_| {}).await?.rewritten)),
             Self::Verify => {
                 let found = store.verify(&mut |_| {}).await?;
                 match found.problems.first() {
@@ -264,7 +266,12 @@ fn inserted(before: &Bytes, after: &Bytes, from: &Bytes) -> bool {
 }
 
 impl Edit {
-    fn draw(rng: &mut SmallRng) -> Self {
+    fn draw(rng: &mut SmallRng, thins: bool) -> Self {
+        if thins && rng.random_bool(0.5) {
+            // Most of a blob or two.
+            let at = rng.random_range(0..900);
+            return Self::Replace(at..at + rng.random_range(130..400), Bytes::new());
+        }
         let at = rng.random_range(0..600);
         let end = at + rng.random_range(0..200);
         let most = if rng.random_bool(0.2) { 700 } else { 40 };
