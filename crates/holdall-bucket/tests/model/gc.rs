@@ -6,6 +6,7 @@
 use crate::bucket::{Answer, Request, Tagged};
 use crate::client::purge;
 use crate::commit::{rewrite, rewrite_as};
+use crate::hold;
 use crate::process::{Asked, Halt, Stage, Talk};
 use crate::record::{Blob, Blobs, Class, Intent, Name, Op, Record, State, Tag};
 use crate::rules::Mutation;
@@ -27,6 +28,8 @@ enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Gc {
     cycle: u16,
+    /// When it began, by the server's clock.
+    began: u16,
     phase: Phase,
     /// Intents to look at.
     intents: Vec<(Op, Intent)>,
@@ -50,7 +53,7 @@ pub struct Gc {
 }
 
 pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
-    let cycle = next_cycle(talk)?;
+    let (cycle, began) = next_cycle(talk)?;
     let mut intents = talk.intents()?;
     // Rule 8: a cycle that began later may have read the records before the copy was written. It
     // must see the intent. Those that begin after this read see the record.
@@ -64,6 +67,7 @@ pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
     intents.reverse();
     let gc = Gc {
         cycle,
+        began,
         phase: Phase::Intents,
         intents,
         names: Vec::new(),
@@ -79,9 +83,10 @@ pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
     Ok(Stage::Gc(Box::new(gc)))
 }
 
-pub fn next_cycle(talk: &mut Talk<'_>) -> Asked<u16> {
+/// Begins a cycle: its number, and the server's time.
+pub fn next_cycle(talk: &mut Talk<'_>) -> Asked<(u16, u16)> {
     match talk.ask(|| Request::NextCycle)? {
-        Answer::Cycle(cycle) => Ok(cycle),
+        Answer::Began(cycle, second) => Ok((cycle, second)),
         _ => Err(Halt::Stop),
     }
 }
@@ -132,6 +137,9 @@ impl Gc {
             self.phase = Phase::Retired;
             return Ok(());
         };
+        if intent.ends.is_some() {
+            return hold::collect(talk, op, &intent, self.began);
+        }
         if let State::Resolved(cycle) = intent.state {
             if cycle < self.cycle || talk.lacks(Mutation::R08Newer) {
                 talk.settle(|| Request::DeleteIntent(op))?;
@@ -235,10 +243,10 @@ impl Gc {
 
     fn list_shares(&mut self, talk: &mut Talk<'_>) -> Asked<()> {
         for (_, intent) in talk.intents()? {
-            if intent.state == State::Open {
+            if intent.state == State::Open && intent.ends.is_none() {
                 self.awaited.insert(intent.target);
             }
-            if !talk.lacks(Mutation::R11Intents) {
+            if hold::counts(talk, &intent, self.began) {
                 self.shares.extend(intent.tops.into_iter().flatten());
             }
         }
@@ -291,7 +299,7 @@ impl Gc {
 }
 
 /// Makes the intent condemned; its tag then. None if another did something with it.
-fn condemn(talk: &mut Talk<'_>, op: Op, intent: &Intent) -> Asked<Option<Tag>> {
+pub fn condemn(talk: &mut Talk<'_>, op: Op, intent: &Intent) -> Asked<Option<Tag>> {
     if talk.lacks(Mutation::R09Condemn) {
         return Ok(Some(intent.tag));
     }

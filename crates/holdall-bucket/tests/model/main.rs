@@ -5,7 +5,7 @@
 //! many processes, faults and delays by seed. `exhaustive` tries every order of few processes.
 //! `mutations` takes each rule out and sees it noticed.
 //!
-//! Not modelled: bytes, slices and trees, attributes, holds of readers, and what the server loses.
+//! Not modelled: bytes, slices and trees, attributes, and what the server loses.
 //! The grace is 0: gc acts on what was written just now. What may be relied on because a real
 //! grace is longer than a request lives is in `bucket`.
 //!
@@ -24,6 +24,7 @@ mod exhaustive;
 mod faults;
 mod full;
 mod gc;
+mod hold;
 mod mutations;
 mod process;
 mod random;

@@ -47,6 +47,8 @@ pub struct Tally {
     pub late: u64,
     pub blobs_deleted: u64,
     pub records_removed: u64,
+    /// Steps of readers that hold something.
+    pub held: u64,
 }
 
 struct Run {
@@ -94,6 +96,7 @@ impl Tally {
         self.late += other.late;
         self.blobs_deleted += other.blobs_deleted;
         self.records_removed += other.records_removed;
+        self.held += other.held;
     }
 }
 
@@ -176,13 +179,14 @@ impl Run {
     fn script(&mut self) -> Script {
         let rng = &mut self.rng;
         let name = Name(rng.random_range(0..self.names));
-        // Large puts, small puts, edits, deletions, copies, removals of own, gc, gc --full.
+        // Large puts, small puts, edits, deletions, copies, removals of own, gc, gc --full, holds,
+        // time.
         let weights = match self.mix {
-            Mix::All => [18, 5, 24, 10, 24, 5, 10, 4],
-            Mix::Movers => [8, 0, 8, 4, 60, 0, 16, 4],
-            Mix::Small => [8, 36, 4, 24, 4, 4, 20, 0],
-            Mix::Cycles => [10, 0, 4, 4, 44, 0, 36, 2],
-            Mix::Writers => [30, 4, 24, 8, 4, 4, 16, 10],
+            Mix::All => [18, 5, 24, 10, 24, 5, 10, 4, 10, 2],
+            Mix::Movers => [8, 0, 8, 4, 60, 0, 16, 4, 10, 2],
+            Mix::Small => [8, 36, 4, 24, 4, 4, 20, 0, 2, 1],
+            Mix::Cycles => [10, 0, 4, 4, 44, 0, 36, 2, 14, 3],
+            Mix::Writers => [30, 4, 24, 8, 4, 4, 16, 10, 12, 2],
         };
         let mut at: u32 = rng.random_range(0..weights.iter().sum());
         let kind = weights.iter().position(|weight| {
@@ -207,6 +211,8 @@ impl Run {
             }
             Some(5) => Script::Purge(name),
             Some(6) => Script::Gc,
+            Some(8) => Script::Hold { name, extends: rng.random() },
+            Some(9) => Script::Clock,
             _ => Script::Full,
         }
     }
@@ -229,6 +235,7 @@ impl Run {
         let is_there = step(&mut self.bucket, process, fate, &self.setting);
         let op = process.op;
         checks::outcomes(&self.bucket, process)?;
+        self.tally.held += u64::from(process.held().is_some());
         if let Some(request) = request {
             self.tally.steps += 1;
             self.say(|| format!("{op:?} {fate:?} {request:?}"));
@@ -257,6 +264,9 @@ impl Run {
     fn after(&mut self, request: &Request) -> Result<(), String> {
         if checks::matters(request) {
             checks::now(&self.bucket)?;
+            for (process, _) in &self.active {
+                checks::held(&self.bucket, process)?;
+            }
         }
         match request {
             Request::DeleteBlob(_) => self.tally.blobs_deleted += 1,
