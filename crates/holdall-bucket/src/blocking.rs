@@ -7,13 +7,14 @@ use crate::access::Access;
 use crate::collect::{BucketStat, CollectOptions, Collected, Compacted, Verified};
 use crate::probe::{ProbeReport, Progress, probe_s3};
 use crate::store::{
-    self, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
+    self, Held, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
 };
 use bytes::Bytes;
 use holdall::{Attributes, Error, Result};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -423,6 +424,22 @@ impl BucketStore {
     pub fn stat(&self, progress: &mut (dyn FnMut(&BucketStat) + Send)) -> Result<BucketStat> {
         self.wait(self.store.stat(progress))
     }
+
+    /// As [`store::BucketStore::holds`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn holds(&self) -> Result<Vec<Held>> {
+        self.wait(self.store.holds())
+    }
+
+    /// As [`store::BucketStore::release_hold`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn release_hold(&self, id: &str) -> Result<bool> {
+        self.wait(self.store.release_hold(id))
+    }
 }
 
 /// Puts an object that comes in parts, as [`store::Writer`]. Segments go out while the caller works on
@@ -496,6 +513,15 @@ impl Object {
         Ok(bytes.len())
     }
 
+    /// As [`store::Object::hold`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn hold(&mut self, time: Duration) -> Result<Hold> {
+        let hold = self.threads.wait(self.object.hold(time))?;
+        Ok(Hold { threads: self.threads.clone(), hold })
+    }
+
     /// As [`store::Object::pieces`]. Some pieces are read before they are asked for.
     ///
     /// # Errors
@@ -514,6 +540,42 @@ impl Object {
         };
         let reading = self.threads.runtime()?.spawn(read);
         Ok(Pieces { _threads: self.threads.clone(), left, receive, reading })
+    }
+}
+
+/// That the blobs of one version of an object stay, as [`store::Hold`].
+#[derive(Debug)]
+#[must_use = "it says until when the version stays"]
+pub struct Hold {
+    threads: Arc<Threads>,
+    hold: store::Hold,
+}
+
+impl Hold {
+    /// As [`store::Hold::id`].
+    pub fn id(&self) -> Option<crate::format::Id> {
+        self.hold.id()
+    }
+
+    /// As [`store::Hold::ends`].
+    pub fn ends(&self) -> SystemTime {
+        self.hold.ends()
+    }
+
+    /// As [`store::Hold::extend`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn extend(&mut self, time: Duration) -> Result<()> {
+        self.threads.wait(self.hold.extend(time))
+    }
+
+    /// As [`store::Hold::release`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn release(self) -> Result<()> {
+        self.threads.wait(self.hold.release())
     }
 }
 

@@ -49,10 +49,22 @@ pub enum Mutation {
     B14Order,
     /// Rule 14: blobs of an operation under way stay.
     B14Open,
+    /// Rule 15: a hold is confirmed after its intent was written.
+    B15Order,
+    /// Rule 15: what is held is marked as shared.
+    B15Flag,
+    /// Rule 15: a hold ends by the server's clock.
+    B15Clock,
+    /// Rule 15: a hold stays to its end.
+    B15Ends,
+    /// Rule 15: a hold is condemned before it is removed.
+    B15Condemn,
+    /// Rule 11: what is held stays.
+    B15Holds,
 }
 
 /// All of them, with the names that the simulation takes.
-pub const ALL: [(Mutation, &str); 20] = [
+pub const ALL: [(Mutation, &str); 26] = [
     (Mutation::B01Nonce, "01-nonce"),
     (Mutation::B02Own, "02-own"),
     (Mutation::B02Recent, "02-recent"),
@@ -73,6 +85,12 @@ pub const ALL: [(Mutation, &str); 20] = [
     (Mutation::B12Tag, "12-tag"),
     (Mutation::B14Order, "14-order"),
     (Mutation::B14Open, "14-open"),
+    (Mutation::B15Order, "15-order"),
+    (Mutation::B15Flag, "15-flag"),
+    (Mutation::B15Clock, "15-clock"),
+    (Mutation::B15Ends, "15-ends"),
+    (Mutation::B15Condemn, "15-condemn"),
+    (Mutation::B15Holds, "15-holds"),
 ];
 
 #[cfg(holdall_mutations)]

@@ -78,8 +78,8 @@ async fn close_one(
     mut intent: Intent,
     closed: &mut Closed,
 ) -> Result<()> {
-    if intent.kind == IntentKind::Hold && !cycle.is_old(store, intent.ends) {
-        return Ok(());
+    if intent.kind == IntentKind::Hold {
+        return end_hold(store, cycle, operation, tag, intent).await;
     }
     intent.state = IntentState::Condemned;
     intent.nonce = store.draw()?;
@@ -88,19 +88,15 @@ async fn close_one(
         false => write_intent(store, operation, Some(&tag), &intent).await?,
     };
     let Some(tag) = condemned else { return Ok(()) };
-    let fate = match intent.kind {
-        IntentKind::Hold => Fate::Fenced,
-        kind => {
-            fence(store, operation, &Target::new(&intent.collection, &intent.name)?, kind).await?
-        }
-    };
+    let target = Target::new(&intent.collection, &intent.name)?;
+    let fate = fence(store, operation, &target, intent.kind).await?;
     match (intent.kind, fate) {
         (_, Fate::Undecided) => {}
         (IntentKind::Write, Fate::Succeeded) => {
             store.backend.delete(&keys::intent(operation)).await?;
         }
         (IntentKind::Write, Fate::Fenced) => closed.failed.push(operation),
-        (IntentKind::Share | IntentKind::Hold, _) => {
+        (_, _) => {
             intent.state = IntentState::Resolved;
             intent.cycle = cycle.number;
             intent.nonce = store.draw()?;
@@ -108,6 +104,30 @@ async fn close_one(
         }
     }
     Ok(())
+}
+
+/// Ends a hold, if its end is older than the grace: readers may have begun just before. Its reader can
+/// make it longer until it is condemned; since nothing comes of a hold, it is then removed at once.
+async fn end_hold(
+    store: &Inner,
+    cycle: &Cycle,
+    operation: Id,
+    tag: Tag,
+    mut intent: Intent,
+) -> Result<()> {
+    if intent.state == IntentState::Open {
+        if !cycle.is_old(store, intent.ends) && !mutation::is(Mutation::B15Ends) {
+            return Ok(());
+        }
+        intent.state = IntentState::Condemned;
+        intent.nonce = store.draw()?;
+        if !mutation::is(Mutation::B15Condemn)
+            && write_intent(store, operation, Some(&tag), &intent).await?.is_none()
+        {
+            return Ok(());
+        }
+    }
+    store.backend.delete(&keys::intent(operation)).await
 }
 
 async fn fence(store: &Inner, operation: Id, target: &Target, kind: IntentKind) -> Result<Fate> {

@@ -19,11 +19,12 @@ mod verify;
 mod walk;
 
 pub use compact::Compacted;
+pub(crate) use full::operations;
 pub use stat::BucketStat;
 pub use verify::{BucketProblem, Verified};
 
 use crate::backend::Listed;
-use crate::format::{BlobId, Class, Named, keys};
+use crate::format::{BlobId, Class, IntentKind, Named, keys};
 use crate::mutation::{self, Mutation};
 use crate::store::{BucketStore, Current, Inner, Target, together};
 use cycle::Cycle;
@@ -282,6 +283,9 @@ async fn named_by_intents(
         for listed in page {
             let operation = keys::parse_intent(&listed.key).ok_or_else(|| strange(&listed.key))?;
             let Some((_, intent)) = store.intent(operation).await? else { continue };
+            if intent.kind == IntentKind::Hold && mutation::is(Mutation::B15Holds) {
+                continue;
+            }
             let named: Vec<Named> = intent.shared;
             let reached = reach(store, &named, Absent::Skipped).await?;
             announced.extend(reached.into_keys().filter(|id| candidates.contains(id)));

@@ -61,7 +61,7 @@ impl ObjectInfo {
 /// One version of an object.
 #[derive(Debug, Clone)]
 pub struct Object {
-    layout: Layout,
+    pub(super) layout: Layout,
 }
 
 impl Object {
