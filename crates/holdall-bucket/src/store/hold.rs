@@ -135,9 +135,6 @@ impl Hold {
     /// Writes the intent, then sees that the object still names what it says. Returns its record.
     async fn make(&mut self, mut current: Current, seconds: u64) -> Result<Current> {
         let version = ObjectVersion::of(&current.record);
-        if mutation::is(Mutation::B15Order) {
-            current = self.confirm(&current).await?.ok_or_else(|| changed(&self.target))?;
-        }
         for attempt in 0..TRIES {
             let shared = all_named(&current.record);
             let intent = Intent {
@@ -155,9 +152,6 @@ impl Hold {
                 self.store.backend.delete(&keys::intent(id)).await?;
             }
             self.write(None, intent, seconds).await?;
-            if mutation::is(Mutation::B15Order) {
-                return Ok(current);
-            }
             let now = self.confirm(&current).await?;
             let now =
                 now.filter(|now| !now.record.gone && ObjectVersion::of(&now.record) == version);

@@ -86,6 +86,10 @@ impl Checker {
             let naming = self.live.iter().find(|(_, named)| named.contains(&blob));
             return naming.map_or(Ok(()), |(name, _)| Err(format!("{name} names {key}, deleted")));
         }
+        let hold = keys::parse_intent(key).and_then(|id| self.held.get(&id));
+        if hold.is_some_and(|(_, ends)| now < *ends) {
+            return Err(format!("the hold {key} is removed, which has not ended"));
+        }
         if key.starts_with(keys::RECORDS) {
             self.live.remove(key);
             let history = self.history.entry(key.to_owned()).or_default();
@@ -104,12 +108,12 @@ impl Checker {
         hold: Id,
         ends: u64,
     ) -> Result<(), String> {
+        let (mut held, key) = (BTreeSet::new(), keys::intent(hold));
+        let Some(found) = keys.get(&key) else { return Err(format!("{key} is not there")) };
         if let Some((_, before)) = self.held.get_mut(&hold) {
             *before = ends;
             return Ok(());
         }
-        let (mut held, key) = (BTreeSet::new(), keys::intent(hold));
-        let Some(found) = keys.get(&key) else { return Err(format!("{key} is not there")) };
         let intent = Intent::decode(&found.bytes.whole(), &key).map_err(|e| e.to_string())?;
         let mut open = intent.shared;
         while let Some(Named { blob, part }) = open.pop() {

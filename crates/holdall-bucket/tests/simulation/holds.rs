@@ -28,12 +28,18 @@ pub async fn read(
     }
     let mut first = None;
     let mut is_extended = !extends;
-    while let Some(read) = read_all(&object, world, &hold).await? {
-        if first.get_or_insert(read.clone()) != &read {
-            return Err(Error::corrupt("a held version", "it changed"));
+    loop {
+        match read_all(&object, world, &hold).await? {
+            Some(read) if first.get_or_insert(read.clone()) != &read => {
+                return Err(Error::corrupt("a held version", "it changed"));
+            }
+            None if is_extended => break,
+            _ => {}
         }
         let left = ends(&hold).saturating_sub(lock(world).millis());
-        if !is_extended && left < steps * STEP / 4 {
+        // Some in time, some when it ends just now.
+        let late = if steps % 2 == 0 { steps * STEP / 4 } else { 2 * STEP };
+        if !is_extended && left < late {
             is_extended = true;
             match hold.extend(time).await {
                 Ok(()) => note(world, &hold),
