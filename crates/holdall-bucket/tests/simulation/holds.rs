@@ -38,7 +38,7 @@ pub async fn read(
         }
         let left = ends(&hold).saturating_sub(lock(world).millis());
         // Some in time, some when it ends just now.
-        let late = if steps % 2 == 0 { steps * STEP / 4 } else { 2 * STEP };
+        let late = if steps.is_multiple_of(2) { steps * STEP / 4 } else { 2 * STEP };
         if !is_extended && left < late {
             is_extended = true;
             match hold.extend(time).await {
@@ -49,7 +49,7 @@ pub async fn read(
             }
         }
         // Some end before their end.
-        if steps % 3 == 0 && left < steps * STEP / 2 {
+        if steps.is_multiple_of(3) && left < steps * STEP / 2 {
             if let Some(id) = hold.id() {
                 lock(world).checker.held.remove(&id);
             }
