@@ -3,6 +3,10 @@
 //! Owns: those threads. Each call is that of the async store, which tells what it does, costs and
 //! refuses; it must not be made from within a tokio runtime.
 
+mod hold;
+
+pub use hold::Hold;
+
 use crate::access::Access;
 use crate::collect::{BucketStat, CollectOptions, Collected, Compacted, Verified};
 use crate::probe::{ProbeReport, Progress, probe_s3};
@@ -14,7 +18,7 @@ use holdall::{Attributes, Error, Result};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -540,42 +544,6 @@ impl Object {
         };
         let reading = self.threads.runtime()?.spawn(read);
         Ok(Pieces { _threads: self.threads.clone(), left, receive, reading })
-    }
-}
-
-/// That the blobs of one version of an object stay, as [`store::Hold`].
-#[derive(Debug)]
-#[must_use = "it says until when the version stays"]
-pub struct Hold {
-    threads: Arc<Threads>,
-    hold: store::Hold,
-}
-
-impl Hold {
-    /// As [`store::Hold::id`].
-    pub fn id(&self) -> Option<crate::format::Id> {
-        self.hold.id()
-    }
-
-    /// As [`store::Hold::ends`].
-    pub fn ends(&self) -> SystemTime {
-        self.hold.ends()
-    }
-
-    /// As [`store::Hold::extend`].
-    ///
-    /// # Errors
-    /// As that.
-    pub fn extend(&mut self, time: Duration) -> Result<()> {
-        self.threads.wait(self.hold.extend(time))
-    }
-
-    /// As [`store::Hold::release`].
-    ///
-    /// # Errors
-    /// As that.
-    pub fn release(self) -> Result<()> {
-        self.threads.wait(self.hold.release())
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Owns: [`Hold`], [`Held`]. An intent names what is held until a second. Then the object is seen to name
 //! it still, and marked as shared: so editors leave to a collector what it retires, which reads intents
-//! last. Whoever makes a hold longer and a collector that finds it ended write the same key on
-//! condition, so one of them loses.
+//! last. A reader that makes its hold longer and a collector that finds it ended write the same key
+//! on condition, so one of them loses.
 
 use super::BucketStore;
 use super::change::all_named;
@@ -32,8 +32,8 @@ const SLACK: u64 = 60;
 /// Intents that are read together.
 const READS: usize = 64;
 
-/// That the blobs of one version of an object stay, from [`Object::hold`]. Whoever drops it leaves the
-/// hold to its end; [`Hold::release`] ends it at once.
+/// That the blobs of one version of an object stay, from [`Object::hold`]. Dropped, it leaves
+/// the hold to its end; [`Hold::release`] ends it at once.
 #[derive(Debug)]
 #[must_use = "it says until when the version stays"]
 pub struct Hold {
@@ -251,7 +251,7 @@ impl BucketStore {
         Ok(held.collect())
     }
 
-    /// Ends a hold of this id, whoever has it. Returns whether there was one.
+    /// Ends a hold of this id, whichever process has it. Returns whether there was one.
     ///
     /// # Errors
     /// [`Error::Invalid`] if that is no id of a hold; those of the backend.
