@@ -111,7 +111,7 @@ impl Access {
     }
 }
 
-/// Leaves the keys to what the environment says of roles.
+/// Leaves the keys to the role that the environment names.
 fn of_role(builder: AmazonS3Builder) -> Result<AmazonS3Builder> {
     let retry = RetryConfig { max_retries: 1, ..RetryConfig::default() };
     let client = builder.clone().with_retry(retry).build();

@@ -3,17 +3,24 @@
 //! Owns: those threads. Each call is that of the async store, which tells what it does, costs and
 //! refuses; it must not be made from within a tokio runtime.
 
+mod hold;
+mod probe;
+
+pub use hold::Hold;
+pub use probe::probe_at;
+
 use crate::access::Access;
 use crate::collect::{BucketStat, CollectOptions, Collected, Compacted, Verified};
-use crate::probe::{ProbeReport, Progress, probe_peer, probe_s3};
+use crate::probe::{ProbeReport, Progress};
 use crate::store::{
-    self, Infos, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
+    self, Held, Infos, ListNames, Names, ObjectInfo, ObjectVersion, PutMode, PutOptions, Splice,
 };
 use bytes::Bytes;
 use holdall::{Attributes, Error, Result};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -51,30 +58,6 @@ impl Drop for Threads {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Asks a server all that a store at `s3://BUCKET/PREFIX` relies on, as [`probe_s3`]; with the name of a
-/// meeting, then beside the other machine that was given it, as [`probe_peer`].
-///
-/// # Errors
-/// As these.
-pub fn probe_at(
-    place: &str,
-    access: &Access,
-    meeting: Option<&str>,
-    progress: Progress<'_>,
-) -> Result<ProbeReport> {
-    let s3 = crate::backend::S3::open(place, access)?;
-    Threads::start()?.wait(async {
-        let (s3, mut report) = probe_s3(s3, "", progress).await?;
-        if let Some(meeting) = meeting {
-            let beside = probe_peer(&s3, &store::Machine, "", meeting, progress).await?;
-            report.checks.extend(beside.checks);
-            report.requests += beside.requests;
-            report.took += beside.took;
-        }
-        Ok(report)
-    })
 }
 
 /// Objects in a bucket, as [`store::BucketStore`], whose calls wait. Cheap to clone.
@@ -446,6 +429,22 @@ impl BucketStore {
     pub fn stat(&self, progress: &mut (dyn FnMut(&BucketStat) + Send)) -> Result<BucketStat> {
         self.wait(self.store.stat(progress))
     }
+
+    /// As [`store::BucketStore::holds`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn holds(&self) -> Result<Vec<Held>> {
+        self.wait(self.store.holds())
+    }
+
+    /// As [`store::BucketStore::release_hold`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn release_hold(&self, id: &str) -> Result<bool> {
+        self.wait(self.store.release_hold(id))
+    }
 }
 
 /// Puts an object that comes in parts, as [`store::Writer`]. Segments go out while the caller works on
@@ -517,6 +516,15 @@ impl Object {
         let bytes = self.read(at..at.saturating_add(buffer.len() as u64))?;
         buffer[..bytes.len()].copy_from_slice(&bytes);
         Ok(bytes.len())
+    }
+
+    /// As [`store::Object::hold`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn hold(&mut self, time: Duration) -> Result<Hold> {
+        let hold = self.threads.wait(self.object.hold(time))?;
+        Ok(Hold { threads: self.threads.clone(), hold })
     }
 
     /// As [`store::Object::pieces`]. Some pieces are read before they are asked for.

@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Mutation`], one for each rule or part of one. A rule that nothing notices missing is
 //! untested. What takes a copier and several collectors to show, rule 8 and the intents, order and cycle
-//! of rule 11, no seed of some thousands shows: the model of `tests/model` tries it in every order, and
+//! of rule 11, or the order of rule 15, no seed of some thousands shows: the model of `tests/model` tries it in every order, and
 //! its table `noticed` says of each mutation who notices it. Where a mutation stands in the code, the code
 //! asks [`is`], which is the constant `false` unless the build has `--cfg holdall_mutations`. The rules are
 //! listed in docs/bucket-format.md.
@@ -51,10 +51,20 @@ pub enum Mutation {
     B14Order,
     /// Rule 14: blobs of an operation under way stay.
     B14Open,
+    /// Rule 15: what is held is marked as shared.
+    B15Flag,
+    /// Rule 15: a hold ends by the server's clock.
+    B15Clock,
+    /// Rule 15: a hold stays to its end.
+    B15Ends,
+    /// Rule 15: a hold is condemned before it is removed.
+    B15Condemn,
+    /// Rule 11: what is held stays.
+    B15Holds,
 }
 
 /// All of them, with the names that the simulation takes.
-pub const ALL: [(Mutation, &str); 20] = [
+pub const ALL: [(Mutation, &str); 25] = [
     (Mutation::B01Nonce, "01-nonce"),
     (Mutation::B02Own, "02-own"),
     (Mutation::B02Recent, "02-recent"),
@@ -75,6 +85,11 @@ pub const ALL: [(Mutation, &str); 20] = [
     (Mutation::B12Tag, "12-tag"),
     (Mutation::B14Order, "14-order"),
     (Mutation::B14Open, "14-open"),
+    (Mutation::B15Flag, "15-flag"),
+    (Mutation::B15Clock, "15-clock"),
+    (Mutation::B15Ends, "15-ends"),
+    (Mutation::B15Condemn, "15-condemn"),
+    (Mutation::B15Holds, "15-holds"),
 ];
 
 #[cfg(holdall_mutations)]

@@ -1,6 +1,6 @@
-//! Keys that come of a role of the machine, a container or a pod, where nothing else names any.
+//! Keys that come of a role of the machine, a container or a pod, if nothing else names any.
 //!
-//! Owns: [`Role`], which asks for them for seconds only: where there is no role, often nobody answers.
+//! Owns: [`Role`], which asks for them for seconds only: without a role often nobody answers.
 
 use async_trait::async_trait;
 use object_store::aws::{AwsCredential, AwsCredentialProvider};
@@ -24,7 +24,7 @@ impl CredentialProvider for Role {
     async fn get_credential(&self) -> Result<Arc<AwsCredential>> {
         let why = match tokio::time::timeout(PATIENCE, self.0.get_credential()).await {
             Ok(Ok(found)) => return Ok(found),
-            Ok(Err(e)) => crate::refusal::told(&e),
+            Ok(Err(e)) => e.to_string(),
             Err(_) => format!("nothing answers within {} seconds", PATIENCE.as_secs()),
         };
         let text = format!(
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_missing_is_said_within_seconds() {
+    async fn missing_keys_are_reported_within_seconds() {
         for (answers, why) in [(true, "404 Not Found"), (false, "nothing answers within")] {
             let role = Role(Arc::new(Metadata { answers }));
             let asked = tokio::time::timeout(2 * PATIENCE, role.get_credential()).await.unwrap();

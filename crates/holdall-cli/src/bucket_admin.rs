@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use holdall_bucket::blocking::{self, BucketStore};
+use holdall_bucket::store::Held;
 use holdall_bucket::{
     BucketProblem, Check, CollectOptions, Collected, Compacted, ProbeReport, Verified,
 };
@@ -14,8 +15,10 @@ use serde_json::{Value, json};
 
 use crate::bucket::{Reach, address, failed};
 use crate::failure::Outcome;
+use crate::name;
 use crate::output::{self, Out};
 use crate::progress::{Meter, Totals};
+use crate::time;
 
 /// Make or keep a store of objects in a bucket, which many processes may use at once
 #[derive(clap::Args)]
@@ -38,6 +41,8 @@ enum What {
     Compact(At),
     /// What the store holds
     Stat(At),
+    /// Which versions of objects somebody holds while he reads them
+    Holds(Holds),
 }
 
 /// Where, and how to say what was done.
@@ -73,6 +78,15 @@ struct Gc {
     alone: bool,
 }
 
+#[derive(clap::Args)]
+struct Holds {
+    #[command(flatten)]
+    at: At,
+    /// End the hold of this id, of a reader that died
+    #[arg(long, value_name = "ID")]
+    release: Option<String>,
+}
+
 /// Does one of them.
 pub fn run(args: &Args) -> Outcome {
     match &args.what {
@@ -82,6 +96,7 @@ pub fn run(args: &Args) -> Outcome {
         What::Verify(at) => verify(at),
         What::Compact(at) => compact(at),
         What::Stat(at) => stat(at),
+        What::Holds(args) => holds(args),
     }
 }
 
@@ -280,7 +295,7 @@ fn stat(at: &At) -> Outcome {
             "id": store.id(), "collections": stat.collections, "objects": stat.objects,
             "shared": stat.shared, "gone": stat.gone, "retiring": stat.retiring,
             "record_bytes": stat.record_bytes, "blobs": stat.blobs,
-            "blob_bytes": stat.blob_bytes, "intents": stat.intents,
+            "blob_bytes": stat.blob_bytes, "intents": stat.intents, "holds": stat.holds,
         }));
     }
     let mut out = Out::new();
@@ -295,6 +310,37 @@ fn stat(at: &At) -> Outcome {
     ))?;
     out.line(format_args!("in records  {} bytes", stat.record_bytes))?;
     out.line(format_args!("in blobs    {} bytes, {} blobs", stat.blob_bytes, stat.blobs))?;
-    out.line(format_args!("under way   {} operations", stat.intents))?;
+    out.line(format_args!("under way   {} operations, {} holds", stat.intents, stat.holds))?;
+    out.finish()
+}
+
+fn holds(args: &Holds) -> Outcome {
+    let store = args.at.reach.store(&args.at.place)?;
+    if let Some(id) = &args.release {
+        let ended = store.release_hold(id)?;
+        let said = match (args.at.json, ended) {
+            (true, _) => output::json(&json!({ "ended": ended })),
+            (false, true) => output::say(format_args!("ended the hold {id}")),
+            (false, false) => output::say(format_args!("the hold {id} has ended before")),
+        };
+        return output::after("the hold is ended", said);
+    }
+    let mut out = Out::new();
+    for Held { id, collection, name, ends, .. } in store.holds()? {
+        match args.at.json {
+            true => {
+                let ends = i64::try_from(time::to_nanos(ends) / 1_000_000).ok();
+                let held =
+                    json!({ "id": id, "collection": collection, "name": name, "ends": ends });
+                out.line(format_args!("{}", output::json_text(&held)))?;
+            }
+            false => out.line(format_args!(
+                "{id}  until {}  {}: {}",
+                time::date(time::to_nanos(ends)),
+                name::escape(collection.as_bytes()),
+                name::escape(name.as_bytes())
+            ))?,
+        }
+    }
     out.finish()
 }

@@ -9,7 +9,7 @@ use super::walk::Walk;
 use super::{
     Collected, READS, SWEPT, TOGETHER, class_of, delete_blobs, read_all, strange, target_of,
 };
-use crate::format::{BlobId, BlobRef, Class, Id, Named, keys};
+use crate::format::{BlobId, BlobRef, Class, Id, IntentKind, Named, keys};
 use crate::mutation::{self, Mutation};
 use crate::store::{Inner, together};
 use holdall::Result;
@@ -111,6 +111,9 @@ pub(super) async fn named_by_intents(
         let reached = together(page, READS, |listed| async move {
             let operation = keys::parse_intent(&listed.key).ok_or_else(|| strange(&listed.key))?;
             let Some((_, intent)) = store.intent(operation).await? else { return Ok(Vec::new()) };
+            if intent.kind == IntentKind::Hold && mutation::is(Mutation::B15Holds) {
+                return Ok(Vec::new());
+            }
             let reached = reach(store, &intent.shared, Absent::Skipped).await?;
             let asked = reached.into_keys().filter(|id| candidates.contains(id));
             Ok(asked.collect::<Vec<_>>())

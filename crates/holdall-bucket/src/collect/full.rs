@@ -96,7 +96,7 @@ async fn pass(
 }
 
 /// The operations that have an intent.
-pub(super) async fn operations(store: &Inner) -> Result<BTreeSet<Id>> {
+pub(crate) async fn operations(store: &Inner) -> Result<BTreeSet<Id>> {
     let mut all = BTreeSet::new();
     let mut walk = Walk::new(keys::INTENTS);
     while let Some(page) = walk.next(store).await? {

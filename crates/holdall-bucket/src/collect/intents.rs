@@ -68,12 +68,10 @@ pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) 
                 resolved.extend(due.then_some(found.operation));
                 continue;
             }
-            let holds = intent.kind == IntentKind::Hold;
-            if !holds {
+            if intent.kind != IntentKind::Hold {
                 closed.busy.insert(found.about()?);
             }
-            let ended = found.old && (!holds || cycle.is_old(store, intent.ends));
-            old.extend(ended.then_some(found));
+            old.extend(found.old.then_some(found));
         }
         closed.failed.extend(close_old(store, cycle, old).await?);
     }
@@ -87,19 +85,19 @@ pub(crate) async fn close(store: &Inner, cycle: &Cycle, report: &mut Collected) 
 
 /// Closes the operations of old intents. Returns those that failed and wrote blobs of their own.
 async fn close_old(store: &Inner, cycle: &Cycle, old: Vec<Found>) -> Result<Vec<Id>> {
+    let is_hold = |found: &Found| found.intent.kind == IntentKind::Hold;
+    let (holds, old): (Vec<_>, Vec<_>) = old.into_iter().partition(is_hold);
+    together(holds, READS, |found| end_hold(store, cycle, found)).await?;
     let condemned = together(old, READS, |found| condemn(store, found)).await?;
-    let (mut fated, mut by_record) = (Vec::new(), BTreeMap::<String, Vec<Found>>::new());
+    let mut by_record = BTreeMap::<String, Vec<Found>>::new();
     for found in condemned.into_iter().flatten() {
-        match found.intent.kind {
-            IntentKind::Hold => fated.push((found, Fate::Fenced)),
-            _ => by_record.entry(found.about()?).or_default().push(found),
-        }
+        by_record.entry(found.about()?).or_default().push(found);
     }
     let fenced = together(by_record.into_values(), TOGETHER, |found| async move {
         let fates = fence(store, &found).await?;
         Ok(found.into_iter().zip(fates).collect::<Vec<_>>())
     });
-    fated.extend(fenced.await?.into_iter().flatten());
+    let fated = fenced.await?.into_iter().flatten();
     let settled = together(fated, READS, |(found, fate)| settle(store, cycle, found, fate)).await?;
     Ok(settled.into_iter().flatten().collect())
 }
@@ -133,6 +131,25 @@ async fn condemn(store: &Inner, mut found: Found) -> Result<Option<Found>> {
     Ok(tag.map(|tag| Found { tag, ..found }))
 }
 
+/// Ends a hold, if its end is older than the grace: readers may have begun just before. Its reader can
+/// make it longer until it is condemned; since nothing comes of a hold, it is then removed at once.
+async fn end_hold(store: &Inner, cycle: &Cycle, found: Found) -> Result<()> {
+    let Found { operation, tag, mut intent, .. } = found;
+    if intent.state == IntentState::Open {
+        if !cycle.is_old(store, intent.ends) && !mutation::is(Mutation::B15Ends) {
+            return Ok(());
+        }
+        intent.state = IntentState::Condemned;
+        intent.nonce = store.draw()?;
+        if !mutation::is(Mutation::B15Condemn)
+            && write_intent(store, operation, Some(&tag), &intent).await?.is_none()
+        {
+            return Ok(());
+        }
+    }
+    store.backend.delete(&keys::intent(operation)).await
+}
+
 /// Says in the intent what became of its operation. Returns an operation that failed.
 async fn settle(store: &Inner, cycle: &Cycle, found: Found, fate: Fate) -> Result<Option<Id>> {
     let Found { operation, tag, mut intent, .. } = found;
@@ -142,7 +159,7 @@ async fn settle(store: &Inner, cycle: &Cycle, found: Found, fate: Fate) -> Resul
             store.backend.delete(&keys::intent(operation)).await?;
         }
         (IntentKind::Write, Fate::Fenced) => return Ok(Some(operation)),
-        (IntentKind::Share | IntentKind::Hold, _) => {
+        (_, _) => {
             intent.state = IntentState::Resolved;
             intent.cycle = cycle.number;
             intent.nonce = store.draw()?;

@@ -20,6 +20,7 @@ mod verify;
 mod walk;
 
 pub use compact::Compacted;
+pub(crate) use full::operations;
 pub use stat::BucketStat;
 pub use verify::{BucketProblem, Verified};
 

@@ -29,10 +29,13 @@ pub struct BucketStat {
     pub blob_bytes: u64,
     /// Operations that are under way, or were broken off.
     pub intents: u64,
+    /// Versions of objects that somebody holds.
+    pub holds: u64,
 }
 
 impl BucketStore {
-    /// What the store holds. Cost: a request for a thousand records, blobs and intents.
+    /// What the store holds. Cost: a request for a thousand records, blobs and intents, and one for
+    /// each intent.
     ///
     /// # Errors
     /// [`holdall::Error::Corrupt`] if something else lies there; those of the backend.
@@ -68,6 +71,8 @@ impl BucketStore {
         while let Some(page) = walk.next(store).await? {
             stat.intents += page.len() as u64;
         }
+        stat.holds = self.holds().await?.len() as u64;
+        stat.intents = stat.intents.saturating_sub(stat.holds);
         Ok(stat)
     }
 }

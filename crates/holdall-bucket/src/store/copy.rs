@@ -270,8 +270,8 @@ impl Inner {
     }
 }
 
-fn busy(source: &Target) -> Error {
-    let detail = format!("it was changed {TRIES} times while it was copied");
+pub(super) fn busy(source: &Target) -> Error {
+    let detail = format!("it was changed {TRIES} times meanwhile");
     Error::Conflict { object: source.shown(), detail }
 }
 

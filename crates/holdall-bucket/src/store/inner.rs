@@ -173,9 +173,18 @@ impl Inner {
 
     /// An intent and its tag. As a record, it is read again before it counts as damaged.
     pub(crate) async fn intent(&self, operation: Id) -> Result<Option<(Tag, Intent)>> {
+        let found = self.dated_intent(operation).await?;
+        Ok(found.map(|(tag, intent, _)| (tag, intent)))
+    }
+
+    /// The same with the second at which it was written, by the server's clock.
+    pub(crate) async fn dated_intent(&self, operation: Id) -> Result<Option<(Tag, Intent, u64)>> {
         let key = keys::intent(operation);
         let decoded = |got| match got {
-            Got::Found(found) => Ok(Some((found.tag, Intent::decode(&found.bytes.whole(), &key)?))),
+            Got::Found(found) => {
+                let intent = Intent::decode(&found.bytes.whole(), &key)?;
+                Ok(Some((found.tag, intent, found.date / 1000)))
+            }
             _ => Ok(None),
         };
         match decoded(self.backend.get(&key, None, None).await?) {

@@ -2,7 +2,7 @@
 //!
 //! Owns: [`BucketStore`] and [`Names`] of collections' handles; the calls that programs make. The parts:
 //! `inner` reads, `write` is one conditional write, `change` the loop around it, `operation` its intent
-//! and blobs, `put`, `edit` and `copy` what changes do, `writer` an object that comes in parts, `tree` the segment tree over blobs.
+//! and blobs, `put`, `edit` and `copy` what changes do, `writer` an object that comes in parts, `hold` that a version stays, `tree` the segment tree over blobs.
 
 mod ahead;
 mod cache;
@@ -11,6 +11,7 @@ mod copy;
 mod current;
 mod edit;
 mod environment;
+mod hold;
 mod inner;
 mod layout;
 mod list;
@@ -27,6 +28,7 @@ mod writer;
 
 pub use edit::Splice;
 pub use environment::{Environment, Machine};
+pub use hold::{Held, Hold, LONGEST_HOLD};
 pub use list::{Infos, ListNames, Names};
 pub use open::Options;
 pub use put::{PutMode, PutOptions};

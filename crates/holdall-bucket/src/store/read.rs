@@ -67,7 +67,7 @@ impl From<RecordHeader> for ObjectInfo {
 /// One version of an object.
 #[derive(Debug, Clone)]
 pub struct Object {
-    layout: Layout,
+    pub(super) layout: Layout,
 }
 
 impl Object {

@@ -55,6 +55,10 @@ pub enum Request {
     /// Makes the number of the gc cycle greater by one; a loop of `put_if` in reality.
     NextCycle,
     ReadCycle,
+    /// A reader's read.
+    GetBlob(Blob),
+    /// Time passes.
+    Tick,
 }
 
 /// How an intent is written that is no successor of another.
@@ -89,6 +93,8 @@ pub enum Answer {
     Intent(Option<Intent>),
     Intents(Vec<(Op, Intent)>, Page),
     Cycle(u16),
+    /// The number of the cycle that began, and the server's time.
+    Began(u16, u16),
     /// A read or listing that failed.
     Failed,
 }
@@ -127,6 +133,8 @@ pub struct Bucket {
     pub nodes: BTreeMap<Blob, Blobs>,
     pub intents: BTreeMap<Op, Intent>,
     pub cycle: u16,
+    /// The server's clock, which holds end by.
+    pub second: u16,
     pub late: Vec<Late>,
     pub clocks: [Clock; NAMES],
     /// Operations whose intent was older than the grace.
@@ -187,9 +195,15 @@ impl Bucket {
             Request::ListIntents(after) => self.list_intents(*after, page),
             Request::NextCycle => {
                 self.cycle += 1;
-                Answer::Cycle(self.cycle)
+                Answer::Began(self.cycle, self.second)
             }
             Request::ReadCycle => Answer::Cycle(self.cycle),
+            // What readers may expect is looked at after each step.
+            Request::GetBlob(_) => Answer::Done,
+            Request::Tick => {
+                self.second += 1;
+                Answer::Done
+            }
         }
     }
 
@@ -267,13 +281,15 @@ impl Bucket {
         if way != Way::Over && self.intents.contains_key(&op) {
             return Answer::NotDone(0);
         }
-        self.intents.insert(op, intent.clone());
+        self.intents.insert(op, Intent { date: self.second, ..intent.clone() });
         Answer::Done
     }
 
     fn put_intent_if(&mut self, op: Op, base: Tag, intent: &Intent) -> Answer {
         match self.intents.get_mut(&op) {
-            Some(found) if found.tag == base => *found = intent.clone(),
+            Some(found) if found.tag == base => {
+                *found = Intent { date: self.second, ..intent.clone() };
+            }
             _ => return Answer::NotDone(0),
         }
         if intent.state != State::Open {

@@ -24,6 +24,8 @@ const EDIT_BLOB: Script = Script::Edit { name: A, keep: 0, blob: true };
 const COPY: Script = Script::Copy { from: A, to: B, rename: false };
 const MOVE: Script = Script::Copy { from: A, to: B, rename: true };
 const MOVE_ON: Script = Script::Copy { from: B, to: C, rename: true };
+const HOLD: Script = Script::Hold { name: A, extends: false };
+const HOLD_LONG: Script = Script::Hold { name: A, extends: true };
 pub const GC: Script = Script::Gc;
 
 pub const OWN: Object = Object { name: A, op: BEFORE, shared: false, gone: false, tree: false };
@@ -143,9 +145,53 @@ pub const LEFT: Case = Case {
     ..Case::new("an intent that was left, gc with a fault", &[GC])
 };
 
+pub const HELD: Case = Case {
+    objects: &[OWN],
+    faults: 1,
+    silence: true,
+    ..Case::new("a hold with a fault, a deletion, gc", &[HOLD, Script::Delete(A), GC])
+};
+pub const HELD_SHARED: Case = Case {
+    objects: &[SHARED],
+    silence: true,
+    ..Case::new(
+        "a hold of a flagged object, a deletion, two gcs",
+        &[HOLD, Script::Delete(A), GC, GC],
+    )
+};
+/// An editor deletes what its object retired.
+pub const HELD_PURGED: Case = Case {
+    objects: &[OWN],
+    ..Case::new(
+        "a hold, a deletion, an editor, gc",
+        &[HOLD, Script::Delete(A), Script::Purge(A), GC],
+    )
+};
+/// The object is deleted, and another that had its blob is, too.
+pub const HELD_MOVED: Case =
+    Case { objects: &[SHARED, GONE_C], ..Case::new("a hold, a rename, gc", &[HOLD, MOVE, GC]) };
+/// Time passes while the hold is made, and while it is made longer.
+pub const HELD_LONG: Case = Case {
+    objects: &[OWN],
+    silence: true,
+    ..Case::new(
+        "a long hold, a deletion, time, gc",
+        &[HOLD_LONG, Script::Delete(A), Script::Clock, GC],
+    )
+};
+
+/// Two cycles look at a hold while it is made longer.
+pub const HELD_TWICE: Case = Case {
+    objects: &[SHARED],
+    ..Case::new(
+        "a long hold, a deletion, time, two gcs",
+        &[HOLD_LONG, Script::Delete(A), Script::Clock, GC, GC],
+    )
+};
+
 /// Cases with the least number of states that they have: one that is no longer tried must not
 /// pass.
-const CASES: [(Case, usize); 22] = [
+const CASES: [(Case, usize); 28] = [
     (PUT_FAULTS, 10_000),
     (PUT_TWICE, 50_000),
     (PUT_TWICE_FAULT, 900_000),
@@ -168,10 +214,17 @@ const CASES: [(Case, usize); 22] = [
     (MOVED_FULL, 400_000),
     (MOVED_FULL_NEW, 1_500),
     (LEFT, 40),
+    (HELD, 6_000),
+    (HELD_SHARED, 30_000),
+    (HELD_PURGED, 2_500),
+    (HELD_MOVED, 5_000),
+    (HELD_LONG, 7_000),
+    (HELD_TWICE, 300_000),
 ];
 
 /// Cases that take minutes and gigabytes. Some are tried only in part.
-const LARGE: [Case; 7] = [
+const LARGE: [Case; 8] = [
+    Case { faults: 1, ..HELD_TWICE },
     MOVED_ON,
     Case { faults: 1, silence: true, ..COPIED },
     Case { faults: 1, ..MOVED_COLLECTED },

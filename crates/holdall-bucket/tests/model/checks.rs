@@ -27,6 +27,15 @@ pub fn now(bucket: &Bucket) -> Result<(), String> {
     }
 }
 
+/// That what a reader holds is there, with all that lies below it.
+pub fn held(bucket: &Bucket, process: &Process) -> Result<(), String> {
+    let Some(held) = process.held().filter(|held| held.ends > bucket.second) else { return Ok(()) };
+    match bucket.below(&held.blobs).iter().find(|blob| !bucket.blobs.contains(blob)) {
+        Some(blob) => Err(format!("{:?} holds {blob:?}, which is gone", process.op)),
+        None => Ok(()),
+    }
+}
+
 /// That what a process reported is true.
 pub fn outcomes(bucket: &Bucket, process: &Process) -> Result<(), String> {
     for (op, outcome) in (process.op.0..).zip(process.outcomes) {
@@ -66,6 +75,8 @@ pub fn left(
     say: &mut dyn FnMut(&Process),
 ) -> Result<(), String> {
     bucket.late.clear();
+    // All holds end.
+    bucket.second = u16::MAX;
     for number in 0..CYCLES {
         let mut gc = Process::new(LAST + number, Script::Gc, setting);
         alone(bucket, &mut gc, setting, say)?;

@@ -4,6 +4,7 @@
 
 use crate::bucket::{Answer, Put, Read, Request, Tagged, Way};
 use crate::commit::{Commit, rewrite, see_open};
+use crate::hold;
 use crate::process::{Asked, Halt, Outcome, Script, Stage, Talk};
 use crate::record::{Blob, Blobs, Change, Intent, Name, Op, Record, State, Tag};
 use crate::rules::Mutation;
@@ -39,6 +40,11 @@ pub fn start(talk: &mut Talk<'_>, script: &Script) -> Asked<Stage> {
             if let Some(found) = talk.read(name)?.filter(alone) {
                 purge(talk, name, &found)?;
             }
+            Ok(Stage::End)
+        }
+        Script::Hold { name, .. } => hold::start(talk, name),
+        Script::Clock => {
+            talk.ask(|| Request::Tick)?;
             Ok(Stage::End)
         }
         Script::Gc | Script::Full => Ok(Stage::End),
@@ -120,7 +126,7 @@ pub fn put_intent(talk: &mut Talk<'_>, target: Name, tops: Option<Blobs>, way: W
         Way::New if talk.lacks(Mutation::R03Late) => Way::Absent,
         way => way,
     };
-    let intent = || Intent { tag, state: State::Open, target, tops: tops.clone() };
+    let intent = || Intent::open(tag, target, tops.clone());
     match talk.settle(|| Request::PutIntent(op, intent(), way))? {
         Answer::Done => return Ok(tag),
         Answer::TooLate => return Err(Halt::Stop),
@@ -163,7 +169,7 @@ pub fn blobs(talk: &mut Talk<'_>, script: &Script, base: &Read, intent: Tag) -> 
 /// An intent is renewed only if nobody condemned it.
 fn renew_intent(talk: &mut Talk<'_>, target: Name, old: Tag) -> Asked<()> {
     let (tag, op) = (talk.tag(), talk.op);
-    let intent = || Intent { tag, state: State::Open, target, tops: None };
+    let intent = || Intent::open(tag, target, None);
     let answer = if talk.lacks(Mutation::R05Renew) {
         talk.settle(|| Request::PutIntent(op, intent(), Way::Over))?
     } else {
@@ -203,14 +209,21 @@ pub fn confirm(talk: &mut Talk<'_>, from: Name, source: &Tagged) -> Asked<Tag> {
         if talk.lacks(Mutation::R06Flag) {
             return Ok(*tag);
         }
+        if talk.lacks(Mutation::R15Flag) && matches!(talk.script, Script::Hold { .. }) {
+            return still(talk, from, *tag);
+        }
         let flagged = Record { shared: true, ..record.as_ref().clone() };
         return rewrite(talk, from, source, flagged)?.ok_or(Halt::Stop);
     }
     if talk.lacks(Mutation::R06Read) {
         return Ok(*tag);
     }
+    still(talk, from, *tag)
+}
+
+fn still(talk: &mut Talk<'_>, from: Name, tag: Tag) -> Asked<Tag> {
     let found = talk.read(from)?;
-    if found.is_some_and(|found| found.0 == *tag) { Ok(*tag) } else { Err(Halt::Stop) }
+    if found.is_some_and(|found| found.0 == tag) { Ok(tag) } else { Err(Halt::Stop) }
 }
 
 /// Rule 8: a writer that succeeded removes its intent. A rename goes on.

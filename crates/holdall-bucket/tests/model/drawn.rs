@@ -33,13 +33,14 @@ impl Drawn {
     /// What the next process does.
     pub fn script(&self, rng: &mut SmallRng) -> Script {
         let name = Name(rng.random_range(0..self.names));
-        // Large puts, small puts, edits, deletions, copies, removals of own, gc, gc --full.
+        // Large puts, small puts, edits, deletions, copies, removals of own, gc, gc --full, holds,
+        // time.
         let weights = match self.mix {
-            Mix::All => [18, 5, 24, 10, 24, 5, 10, 4],
-            Mix::Movers => [8, 0, 8, 4, 60, 0, 16, 4],
-            Mix::Small => [8, 36, 4, 24, 4, 4, 20, 0],
-            Mix::Cycles => [10, 0, 4, 4, 44, 0, 36, 2],
-            Mix::Writers => [30, 4, 24, 8, 4, 4, 16, 10],
+            Mix::All => [18, 5, 24, 10, 24, 5, 10, 4, 10, 2],
+            Mix::Movers => [8, 0, 8, 4, 60, 0, 16, 4, 10, 2],
+            Mix::Small => [8, 36, 4, 24, 4, 4, 20, 0, 2, 1],
+            Mix::Cycles => [10, 0, 4, 4, 44, 0, 36, 2, 14, 3],
+            Mix::Writers => [30, 4, 24, 8, 4, 4, 16, 10, 12, 2],
         };
         let mut at: u32 = rng.random_range(0..weights.iter().sum());
         let kind = weights.iter().position(|weight| {
@@ -69,6 +70,8 @@ impl Drawn {
             }
             Some(5) => Script::Purge(name),
             Some(6) => Script::Gc,
+            Some(8) => Script::Hold { name, extends: rng.random() },
+            Some(9) => Script::Clock,
             _ => Script::Full,
         }
     }

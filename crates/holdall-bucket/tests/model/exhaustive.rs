@@ -6,7 +6,7 @@ use crate::bucket::{Bucket, Late, Request};
 use crate::checks;
 use crate::faults::{Fate, deliver, fates, step};
 use crate::process::{Process, Script};
-use crate::record::{Blob, Blobs, Intent, Name, Op, Record, State, Tag};
+use crate::record::{Blob, Blobs, Intent, Name, Op, Record, Tag};
 use crate::rules::{Mutation, Setting};
 use stateright::{Checker, Model, Property};
 use std::sync::Arc;
@@ -109,8 +109,8 @@ impl Search {
             bucket.records.insert(object.name, (tag, Arc::new(record)));
         }
         for (op, target) in self.case.intents {
-            let (tag, state) = (Tag(*op, u16::MAX), State::Open);
-            bucket.intents.insert(*op, Intent { tag, state, target: *target, tops: None });
+            let tag = Tag(*op, u16::MAX);
+            bucket.intents.insert(*op, Intent::open(tag, *target, None));
         }
         let scripts = (0..).zip(self.case.scripts);
         let mut processes: Vec<Process> =
@@ -129,6 +129,7 @@ impl Search {
         checks::now(&world.bucket)?;
         for process in &world.processes {
             checks::outcomes(&world.bucket, process)?;
+            checks::held(&world.bucket, process)?;
         }
         if self.case.silence {
             checks::left(&mut world.bucket.clone(), &self.setting, &mut |_| {})?;

@@ -11,7 +11,7 @@ use crate::tree::{Absent, reach};
 use std::collections::BTreeSet;
 
 pub fn run(talk: &mut Talk<'_>) -> Asked<Stage> {
-    let cycle = next_cycle(talk)?;
+    let (cycle, _) = next_cycle(talk)?;
     let mut active = BTreeSet::new();
     if talk.lacks(Mutation::R14Blobs) {
         active = operations(talk)?;

@@ -8,11 +8,13 @@ mod fence;
 use crate::bucket::{Answer, Request, Tagged};
 use crate::client::purge;
 use crate::commit::rewrite;
+use crate::hold;
 use crate::process::{Asked, Halt, Stage, Talk};
 use crate::record::{Blob, Blobs, Class, Intent, Name, Op, Record, State, Tag};
 use crate::rules::Mutation;
 use crate::tree::{Absent, deepest_first, reach};
-use fence::{Fence, condemn, fence};
+pub use fence::condemn;
+use fence::{Fence, fence};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +33,8 @@ enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Gc {
     cycle: u16,
+    /// When it began, by the server's clock.
+    began: u16,
     phase: Phase,
     /// Intents to look at.
     intents: Vec<(Op, Intent)>,
@@ -57,7 +61,7 @@ pub struct Gc {
 }
 
 pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
-    let cycle = next_cycle(talk)?;
+    let (cycle, began) = next_cycle(talk)?;
     let mut intents = talk.intents()?;
     // Rule 8: a cycle that began later may have read the records before the copy was written. It
     // must see the intent. Those that begin after this read see the record.
@@ -71,6 +75,7 @@ pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
     intents.reverse();
     let gc = Gc {
         cycle,
+        began,
         phase: Phase::Intents,
         intents,
         names: Vec::new(),
@@ -88,9 +93,10 @@ pub fn start(talk: &mut Talk<'_>) -> Asked<Stage> {
     Ok(Stage::Gc(Box::new(gc)))
 }
 
-pub fn next_cycle(talk: &mut Talk<'_>) -> Asked<u16> {
+/// Begins a cycle: its number, and the server's time.
+pub fn next_cycle(talk: &mut Talk<'_>) -> Asked<(u16, u16)> {
     match talk.ask(|| Request::NextCycle)? {
-        Answer::Cycle(cycle) => Ok(cycle),
+        Answer::Began(cycle, second) => Ok((cycle, second)),
         _ => Err(Halt::Stop),
     }
 }
@@ -132,6 +138,9 @@ impl Gc {
             self.phase = Phase::Retired;
             return Ok(());
         };
+        if intent.ends.is_some() {
+            return hold::collect(talk, op, &intent, self.began);
+        }
         if let State::Resolved(cycle) = intent.state {
             if cycle < self.cycle || talk.lacks(Mutation::R08Newer) {
                 talk.settle(|| Request::DeleteIntent(op))?;
@@ -250,10 +259,10 @@ impl Gc {
 
     fn list_shares(&mut self, talk: &mut Talk<'_>) -> Asked<()> {
         for (_, intent) in talk.intents()? {
-            if intent.state == State::Open {
+            if intent.state == State::Open && intent.ends.is_none() {
                 self.awaited.insert(intent.target);
             }
-            if !talk.lacks(Mutation::R11Intents) {
+            if hold::counts(talk, &intent, self.began) {
                 let tops = intent.tops.unwrap_or_default();
                 self.shares.extend(match talk.lacks(Mutation::R11Tops) {
                     true => tops.iter().map(|entry| entry.key()).collect(),

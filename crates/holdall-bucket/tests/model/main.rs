@@ -5,8 +5,8 @@
 //! many processes, faults and delays by seed. `exhaustive` tries every order of few processes.
 //! `mutations` takes each rule out and sees it noticed.
 //!
-//! An object is a set of blobs, or a tree of two levels (`tree`). Not modelled: bytes, attributes, holds
-//! of readers, lists of retired blobs, and what the server loses.
+//! An object is a set of blobs, or a tree of two levels (`tree`). Not modelled: bytes, attributes, lists
+//! of retired blobs, and what the server loses.
 //! The grace is 0: gc acts on what was written just now. What may be relied on because a real
 //! grace is longer than a request lives is in `bucket`.
 //!
@@ -26,6 +26,7 @@ mod exhaustive;
 mod faults;
 mod full;
 mod gc;
+mod hold;
 mod mutations;
 mod noticed;
 mod process;

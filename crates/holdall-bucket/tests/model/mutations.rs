@@ -4,9 +4,9 @@
 //! nothing can show it; that is tried, too.
 
 use crate::cases::{
-    COPIED, COPIED_BACK, COPIED_FLAGGED, CREATED, CREATED_AGAIN, DELETED, EDITED, FORGOTTEN, LEFT,
-    MOVED, MOVED_COLLECTED, MOVED_FULL, MOVED_FULL_NEW, MOVED_STALE, MOVED_THREE, PUT_COLLECTED,
-    PUT_FAULTS, PUT_FULL, PUT_RENEW, PUT_TWICE,
+    COPIED, COPIED_BACK, COPIED_FLAGGED, CREATED, CREATED_AGAIN, DELETED, EDITED, FORGOTTEN, HELD,
+    HELD_LONG, HELD_PURGED, HELD_SHARED, LEFT, MOVED, MOVED_COLLECTED, MOVED_FULL, MOVED_FULL_NEW,
+    MOVED_STALE, MOVED_THREE, PUT_COLLECTED, PUT_FAULTS, PUT_FULL, PUT_RENEW, PUT_TWICE,
 };
 use crate::exhaustive::{Case, Order, search};
 use crate::random::run;
@@ -143,6 +143,15 @@ const ALL: &[(M, Shows)] = &[
     (M::R14Both, In(MOVED_FULL)),
     (M::R14Cycle, In(MOVED_FULL)),
     (M::R14Below, In(TREE_FULL)),
+    (M::R15Order, In(HELD_SHARED)),
+    (M::R15Flag, In(HELD_PURGED)),
+    (M::R15Clock, In(HELD)),
+    (M::R15Over, In(HELD_LONG)),
+    (M::R15Early, In(HELD)),
+    (M::R15Condemn, In(HELD_LONG)),
+    (M::R15Removed, In(HELD)),
+    (M::R15Intents, In(HELD)),
+    (M::R15Passed, In(HELD_LONG)),
 ];
 
 /// Whether a small case shows it.
@@ -151,7 +160,7 @@ pub fn shows_in_a_case(mutation: M) -> bool {
 }
 
 /// Mutations that runs by seed notice soon.
-const SOON: [M; 14] = [
+const SOON: [M; 17] = [
     M::R01Rewrite,
     M::R02Recent,
     M::R02Proof,
@@ -166,6 +175,9 @@ const SOON: [M; 14] = [
     M::R11Retired,
     M::R12Plain,
     M::R14Intents,
+    M::R15Flag,
+    M::R15Early,
+    M::R15Intents,
 ];
 /// Seeds for each of them.
 const SEEDS: u64 = 1_000;
@@ -204,7 +216,7 @@ fn each_rule_is_needed() {
             }
         }
     }
-    assert_eq!(ALL.len(), M::R14Below as usize + 1, "mutations without a row");
+    assert_eq!(ALL.len(), M::R15Passed as usize + 1, "mutations without a row");
 }
 
 #[test]

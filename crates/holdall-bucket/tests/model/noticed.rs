@@ -25,7 +25,7 @@ use Run::{NotTried, Noticed, Passed};
 /// Name, the same here or why there is none, and what a run showed.
 type Row = (&'static str, Result<&'static [M], &'static str>, Run);
 
-const NOTICED: [Row; 20] = [
+const NOTICED: [Row; 25] = [
     ("01-nonce", Ok(&[M::R01Rewrite, M::R01Create]), NotTried),
     ("02-own", Ok(&[M::R02Recent, M::R02Own]), Noticed),
     ("02-recent", Ok(&[M::R02Recent]), Noticed),
@@ -63,6 +63,11 @@ const NOTICED: [Row; 20] = [
     ("12-tag", Ok(&[M::R12Plain]), NotTried),
     ("14-order", Ok(&[M::R14Blobs]), NotTried),
     ("14-open", Ok(&[M::R14Intents]), NotTried),
+    ("15-flag", Ok(&[M::R15Flag]), NotTried),
+    ("15-clock", Ok(&[M::R15Clock]), NotTried),
+    ("15-holds", Ok(&[M::R15Intents]), NotTried),
+    ("15-ends", Ok(&[M::R15Early]), NotTried),
+    ("15-condemn", Ok(&[M::R15Condemn]), NotTried),
 ];
 
 #[test]

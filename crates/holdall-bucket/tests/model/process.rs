@@ -9,10 +9,11 @@
 use crate::bucket::{Answer, Page, Read, Request};
 use crate::commit::Commit;
 use crate::gc::Gc;
+use crate::hold::Held;
 use crate::record::{Class, Intent, Name, Op, Tag};
 use crate::rules::{Mutation, Setting};
 use crate::tree::Plan;
-use crate::{client, commit, full, gc};
+use crate::{client, commit, full, gc, hold};
 
 /// What a process does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,6 +43,13 @@ pub enum Script {
     Tree(Plan),
     /// An editor removes what its object retired.
     Purge(Name),
+    /// A reader holds what an object has, for longer if `extends`.
+    Hold {
+        name: Name,
+        extends: bool,
+    },
+    /// Time passes.
+    Clock,
     Gc,
     Full,
 }
@@ -68,6 +76,10 @@ pub enum Stage {
     /// Removes what was copied if it still has this tag.
     Unname(Name, Tag),
     Gc(Box<Gc>),
+    /// A reader reads what it holds.
+    Held(Held),
+    /// It ends its hold.
+    Release(Op),
     End,
 }
 
@@ -86,6 +98,7 @@ pub type Asked<T> = Result<T, Halt>;
 pub struct Talk<'a> {
     pub setting: &'a Setting,
     pub op: Op,
+    pub script: &'a Script,
     answers: std::slice::Iter<'a, Answer>,
     tags: u16,
 }
@@ -209,10 +222,16 @@ impl Process {
         matches!(self.script, Script::Gc | Script::Full)
     }
 
+    /// What it holds.
+    pub fn held(&self) -> Option<&Held> {
+        if let Stage::Held(held) = &self.stage { Some(held) } else { None }
+    }
+
     fn advance(&mut self, setting: &Setting) {
         loop {
             let (op, tags) = (self.op, self.tags);
-            let mut talk = Talk { setting, op, answers: self.answers.iter(), tags };
+            let (script, answers) = (&self.script, self.answers.iter());
+            let mut talk = Talk { setting, op, script, answers, tags };
             let next = match &self.stage {
                 Stage::End => {
                     self.request = None;
@@ -230,6 +249,11 @@ impl Process {
                 }
                 Stage::Unname(name, tag) => client::unname(&mut talk, *name, *tag),
                 Stage::Gc(gc) => gc::run(&mut talk, gc),
+                Stage::Held(held) => {
+                    let extends = matches!(self.script, Script::Hold { extends: true, .. });
+                    hold::go_on(&mut talk, held, extends)
+                }
+                Stage::Release(op) => hold::release(&mut talk, *op),
             };
             let tags = talk.tags;
             match next {

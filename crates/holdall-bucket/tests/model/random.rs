@@ -153,6 +153,7 @@ impl Run {
         let is_there = step(&mut self.bucket, process, fate, &self.setting);
         let op = process.op;
         checks::outcomes(&self.bucket, process)?;
+        self.tally.held += u64::from(process.held().is_some());
         if let Some(request) = request {
             self.tally.steps += 1;
             self.say(|| format!("{op:?} {fate:?} {request:?}"));
@@ -185,6 +186,9 @@ impl Run {
     fn after(&mut self, request: &Request) -> Result<(), String> {
         if checks::matters(request) {
             checks::now(&self.bucket)?;
+            for (process, _) in &self.active {
+                checks::held(&self.bucket, process)?;
+            }
         }
         match request {
             Request::DeleteBlob(_) => self.tally.blobs_deleted += 1,

@@ -230,6 +230,17 @@ pub struct Intent {
     pub tag: Tag,
     pub state: State,
     pub target: Name,
-    /// Blobs to be shared. Intents to write have none.
+    /// Blobs to be shared or held. Intents to write have none.
     pub tops: Option<Blobs>,
+    /// When a hold ends, by the server's clock; only holds have it.
+    pub ends: Option<u16>,
+    /// When it was written, by the server's clock.
+    pub date: u16,
+}
+
+impl Intent {
+    /// One that is open, not a hold.
+    pub fn open(tag: Tag, target: Name, tops: Option<Blobs>) -> Self {
+        Self { tag, state: State::Open, target, tops, ends: None, date: 0 }
+    }
 }

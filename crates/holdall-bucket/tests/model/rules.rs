@@ -142,6 +142,24 @@ pub enum Mutation {
     R14Cycle,
     /// What lies below nodes counts as unnamed.
     R14Below,
+    /// A reader confirms what it holds before its intent is written.
+    R15Order,
+    /// The object whose blobs are held is not flagged, only read again.
+    R15Flag,
+    /// The end of a hold is what the reader's clock says.
+    R15Clock,
+    /// A hold is written over what is there to last longer.
+    R15Over,
+    /// gc takes holds for ended that have not.
+    R15Early,
+    /// gc removes a hold that ended without condemning it first.
+    R15Condemn,
+    /// gc leaves holds that ended.
+    R15Removed,
+    /// Holds are no roots.
+    R15Intents,
+    /// Holds are no roots once they have ended, condemned or not.
+    R15Passed,
 }
 
 /// The bounds of a run, and what is taken out in it.

@@ -15,6 +15,8 @@ pub struct Tally {
     /// Changes of trees that were done, and joints.
     pub trees: u64,
     pub joints: u64,
+    /// Steps of readers that hold something.
+    pub held: u64,
 }
 
 impl Tally {
@@ -30,5 +32,6 @@ impl Tally {
         self.records_removed += other.records_removed;
         self.trees += other.trees;
         self.joints += other.joints;
+        self.held += other.held;
     }
 }

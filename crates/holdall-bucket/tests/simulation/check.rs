@@ -4,7 +4,8 @@
 use bytes::Bytes;
 use holdall_bucket::backend::Found;
 use holdall_bucket::format::{
-    BlobId, BlobKind, EMBEDDED, Id, Record, alias_of, byte_of, decode_node, decode_stored, keys,
+    BlobId, BlobKind, Blobs, EMBEDDED, Id, Intent, Named, Part, Record, alias_of, byte_of,
+    decode_node, decode_stored, keys,
 };
 use holdall_core::segment_tree::{Node, Slice, Top};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,8 @@ pub struct Checker {
     live: BTreeMap<String, BTreeSet<BlobId>>,
     /// When a blob was dropped that a record had named, in milliseconds.
     dropped: BTreeMap<BlobId, u64>,
+    /// Blobs that readers hold, and until when in milliseconds.
+    pub held: BTreeMap<Id, (BTreeSet<BlobId>, u64)>,
     /// For how many milliseconds it stays since.
     pub grace: u64,
 }
@@ -75,8 +78,17 @@ impl Checker {
             if let Some(at) = self.dropped.get(&blob).filter(|at| now + 2000 < **at + self.grace) {
                 return Err(format!("{key} is deleted {} ms after it was dropped", now - at));
             }
+            let reader =
+                self.held.iter().find(|(_, (held, ends))| held.contains(&blob) && now < *ends);
+            if let Some((hold, _)) = reader {
+                return Err(format!("{key} is deleted, which {hold} holds"));
+            }
             let naming = self.live.iter().find(|(_, named)| named.contains(&blob));
             return naming.map_or(Ok(()), |(name, _)| Err(format!("{name} names {key}, deleted")));
+        }
+        let hold = keys::parse_intent(key).and_then(|id| self.held.get(&id));
+        if hold.is_some_and(|(_, ends)| now < *ends) {
+            return Err(format!("the hold {key} is removed, which has not ended"));
         }
         if key.starts_with(keys::RECORDS) {
             self.live.remove(key);
@@ -86,6 +98,48 @@ impl Checker {
             }
             history.push(Version { step, operation: Id::default(), content: None });
         }
+        Ok(())
+    }
+
+    /// Notes what the intent of a hold names, for as long as its reader may expect that.
+    pub fn holds(
+        &mut self,
+        keys: &BTreeMap<String, Found>,
+        hold: Id,
+        ends: u64,
+    ) -> Result<(), String> {
+        let (mut held, key) = (BTreeSet::new(), keys::intent(hold));
+        let Some(found) = keys.get(&key) else { return Err(format!("{key} is not there")) };
+        if let Some((_, before)) = self.held.get_mut(&hold) {
+            *before = ends;
+            return Ok(());
+        }
+        let intent = Intent::decode(&found.bytes.whole(), &key).map_err(|e| e.to_string())?;
+        let mut open = intent.shared;
+        while let Some(Named { blob, part }) = open.pop() {
+            held.insert(blob.id);
+            let Part::Tree(level) = part else {
+                payload(keys, blob.id, BlobKind::Segment)?;
+                continue;
+            };
+            let (payload, mut blobs) = (payload(keys, blob.id, BlobKind::Node)?, Blobs::default());
+            let below =
+                match decode_node(&payload, &mut blobs, "a node").map_err(|e| e.to_string())? {
+                    Node::Leaf(slices) => {
+                        let runs = slices.iter().filter(|s| s.is_run());
+                        runs.map(|s| (alias_of(s.reference), Part::Segment)).collect::<Vec<_>>()
+                    }
+                    Node::Inner { children, .. } => {
+                        let children = children.iter();
+                        children.map(|child| (child.node.0, Part::Tree(level - 1))).collect()
+                    }
+                };
+            let named = below
+                .into_iter()
+                .filter_map(|(alias, part)| Some(Named { blob: blobs.get(alias)?, part }));
+            open.extend(named);
+        }
+        self.held.insert(hold, (held, ends));
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod check;
+mod holds;
 mod tasks;
 mod world;
 
@@ -86,7 +87,7 @@ where
 }
 
 fn open(world: &Shared, task: usize) -> BucketStore {
-    let client = Arc::new(Client { world: world.clone(), task });
+    let client = Arc::new(Client { world: world.clone(), task, slow: 0 });
     let options = Options::default().environment(client.clone());
     alone(world, options.open(client)).unwrap()
 }
@@ -94,7 +95,7 @@ fn open(world: &Shared, task: usize) -> BucketStore {
 impl Run {
     fn new(seed: u64) -> Self {
         let world: Shared = Arc::new(Mutex::new(World::new(seed)));
-        let client = Arc::new(Client { world: world.clone(), task: 0 });
+        let client = Arc::new(Client { world: world.clone(), task: 0, slow: 0 });
         let options = Options::default().sizes(sizes(seed)).environment(client.clone());
         let faults = std::mem::replace(&mut lock(&world).faults, 0);
         alone(&world, options.create(client)).unwrap();
@@ -111,8 +112,8 @@ impl Run {
         }
     }
 
-    fn client(&self, task: usize) -> Arc<Client> {
-        Arc::new(Client { world: self.world.clone(), task })
+    fn client(&self, task: usize, slow: u64) -> Arc<Client> {
+        Arc::new(Client { world: self.world.clone(), task, slow })
     }
 
     fn start(&mut self) {
@@ -127,7 +128,8 @@ impl Run {
         };
         // The numbers that a task draws tell whose a change is, so a handle is a task's own; a
         // sixth of them begin with what others had at hand.
-        let (client, stores) = (self.client(number), self.stores.clone());
+        let (client, stores) = (self.client(number, task.slow()), self.stores.clone());
+        let world = self.world.clone();
         let began = lock(&self.world).steps;
         let work = task.clone();
         let future = Box::pin(async move {
@@ -145,7 +147,7 @@ impl Run {
                 }
                 stores.push(store.clone());
             }
-            work.run(store).await
+            work.run(store, &world).await
         });
         let collectors = self.running.iter().filter(|r| matches!(r.task, Task::Collect(_)));
         self.overlapped |= collectors.count() > 0 && matches!(task, Task::Collect(_));

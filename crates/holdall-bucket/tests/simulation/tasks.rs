@@ -1,6 +1,8 @@
 //! What tasks do, and what each of their changes must have done.
 
 use crate::check::{Content, Version};
+use crate::holds;
+use crate::world::Shared;
 use bytes::Bytes;
 use holdall::{Error, Result};
 use holdall_bucket::store::{ListNames, Object, ObjectInfo, ObjectVersion, PutMode, PutOptions};
@@ -30,6 +32,13 @@ pub enum Task {
     Collect(bool),
     Compact,
     Verify,
+    /// Holds an object for some steps and for as many again, or not; its clock is slow by some.
+    Hold {
+        name: usize,
+        steps: u64,
+        extends: bool,
+        slow: u64,
+    },
 }
 
 /// An edit whose place is a share of the object's size, since that is not known before.
@@ -73,7 +82,7 @@ impl Task {
         let c = rng.random_range(0..NAMES.len());
         let kind = match profile {
             1 if rng.random_bool(0.8) => {
-                [15, 60, 60, 60, 77, 77, 83, 94, 94][rng.random_range(0..9)]
+                [15, 55, 60, 60, 60, 77, 77, 83, 94, 94][rng.random_range(0..10)]
             }
             2 => match rng.random_range(0..100) {
                 // A cycle now and then, when much has changed.
@@ -93,7 +102,8 @@ impl Task {
                 let count = rng.random_range(1..4);
                 Self::Edit(a, (0..count).map(|_| Edit::draw(rng, profile == 3)).collect())
             }
-            54..56 => Self::Attributes(a),
+            54 => Self::Attributes(a),
+            55 => Self::hold(rng, a),
             56..68 => Self::Copy(a, b),
             68..73 => Self::CopyRange(a, b, rng.random(), rng.random(), rng.random()),
             73..76 => Self::Concat(a, b, c),
@@ -109,8 +119,24 @@ impl Task {
         }
     }
 
+    fn hold(rng: &mut SmallRng, name: usize) -> Self {
+        let slow = [0, 0, 1_000_000, 100_000_000][rng.random_range(0..4)];
+        Self::Hold { name, steps: rng.random_range(20..400), extends: rng.random(), slow }
+    }
+
+    /// By how many milliseconds the clock of who does it is slow. Others' may only be so by less than
+    /// the grace.
+    pub fn slow(&self) -> u64 {
+        if let Self::Hold { slow, .. } = self { *slow } else { 0 }
+    }
+
     /// Does it.
-    pub async fn run(self, store: BucketStore) -> Outcome {
+    pub async fn run(self, store: BucketStore, world: &Shared) -> Outcome {
+        if let Self::Hold { name, steps, extends, .. } = self {
+            return holds::read(store, world, name, steps, extends)
+                .await
+                .unwrap_or_else(Outcome::Failed);
+        }
         match self.try_run(store).await {
             Ok(outcome) => outcome,
             Err(e) => Outcome::Failed(e),
@@ -175,6 +201,7 @@ impl Task {
                     Some(problem) => Err(Error::corrupt("verified", format!("{problem:?}"))),
                 }
             }
+            Self::Hold { .. } => Ok(Outcome::Nothing),
         }
     }
 
@@ -245,7 +272,8 @@ impl Task {
             | Self::List
             | Self::Collect(_)
             | Self::Compact
-            | Self::Verify => false,
+            | Self::Verify
+            | Self::Hold { .. } => false,
         }
     }
 

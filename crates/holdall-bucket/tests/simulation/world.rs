@@ -78,7 +78,7 @@ pub fn lock(world: &Shared) -> MutexGuard<'_, World> {
 }
 
 /// Milliseconds that a step takes.
-const STEP: u64 = 20_000;
+pub const STEP: u64 = 20_000;
 
 impl World {
     pub fn new(seed: u64) -> Self {
@@ -349,6 +349,8 @@ fn list(
 pub struct Client {
     pub world: Shared,
     pub task: usize,
+    /// By how many milliseconds its clock is slow.
+    pub slow: u64,
 }
 
 impl std::fmt::Debug for Client {
@@ -421,7 +423,7 @@ impl Backend for Client {
 #[async_trait]
 impl Environment for Client {
     fn now(&self) -> Duration {
-        Duration::from_millis(lock(&self.world).millis())
+        Duration::from_millis(lock(&self.world).millis().saturating_sub(self.slow))
     }
 
     fn draw(&self) -> Result<Id> {
