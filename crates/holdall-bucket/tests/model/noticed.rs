@@ -65,9 +65,9 @@ const NOTICED: [Row; 25] = [
     ("14-open", Ok(&[M::R14Intents]), NotTried),
     ("15-flag", Ok(&[M::R15Flag]), NotTried),
     ("15-clock", Ok(&[M::R15Clock]), NotTried),
-    ("15-holds", Ok(&[M::R15Intents]), NotTried),
     ("15-ends", Ok(&[M::R15Early]), NotTried),
     ("15-condemn", Ok(&[M::R15Condemn]), NotTried),
+    ("15-holds", Ok(&[M::R15Intents]), NotTried),
 ];
 
 #[test]
