@@ -14,8 +14,9 @@ const BUDGETS: [(&str, usize); 23] = [
     // How to install it, on which systems, and what it does not do; one document more.
     ("README.md", 800),
     ("CONTRIBUTING.md", 600),
-    // Objects in buckets, and their doors for object_store and Python; fewer fragments. Holds.
-    ("CHANGELOG.md", 1_446),
+    // Objects in buckets, and their doors for object_store and Python; fewer fragments. Holds,
+    // sizes of listings.
+    ("CHANGELOG.md", 1_461),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
     // transactions and readers that need no memory for their size; small collections, drops; scrubs;
     // what was tried at a scale; growth within the contract, and what is kept for appends.
@@ -83,7 +84,7 @@ const BUDGETS: [(&str, usize); 23] = [
 /// backups; salvage; objects in a bucket: their format, the command, object_store and Python, and their
 /// linearizability. What a names entry says, what was measured of copies checked in one pass; growth by
 /// what may be free, windows behind objects that grow. How the lab's claims are kept and shown.
-const ALL: usize = 53_310;
+const ALL: usize = 53_325;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
