@@ -350,10 +350,10 @@ impl Run {
                     return Err(format!("read what was not there: {}", told()));
                 }
             }
-            Outcome::Listed(infos) => {
+            Outcome::Listed(from, infos) => {
                 for (number, name) in tasks::NAMES.iter().enumerate() {
                     let listed = infos.iter().find(|info| info.name == *name);
-                    if !tasks::was_listed(&history(number), *began, listed) {
+                    if !tasks::was_listed(&history(number), *from, listed) {
                         return Err(format!("listed what was not there: {}", told()));
                     }
                 }

@@ -2,7 +2,7 @@
 
 use crate::check::{Content, Version};
 use crate::holds;
-use crate::world::Shared;
+use crate::world::{Shared, lock};
 use bytes::Bytes;
 use holdall::{Error, Result};
 use holdall_bucket::store::{ListNames, Object, ObjectInfo, ObjectVersion, PutMode, PutOptions};
@@ -13,6 +13,9 @@ use std::ops::Range;
 
 /// Names that tasks meet at.
 pub const NAMES: [&str; 4] = ["a", "b", "c/d", "c/e"];
+
+/// Listings of a task before the one that is looked at.
+const LISTINGS: usize = 4;
 
 /// What a task is to do.
 #[derive(Debug, Clone)]
@@ -59,8 +62,8 @@ pub enum Outcome {
     Changed(Option<ObjectVersion>),
     /// This was read.
     Read(usize, Content),
-    /// These were listed, by name.
-    Listed(Vec<ObjectInfo>),
+    /// These were listed, from this step on.
+    Listed(u64, Vec<ObjectInfo>),
     /// This many objects were compacted.
     Compacted(u64),
     /// Nothing is to be known of it.
@@ -132,15 +135,14 @@ impl Task {
 
     /// Does it.
     pub async fn run(self, store: BucketStore, world: &Shared) -> Outcome {
-        if let Self::Hold { name, steps, extends, .. } = self {
-            return holds::read(store, world, name, steps, extends)
-                .await
-                .unwrap_or_else(Outcome::Failed);
-        }
-        match self.try_run(store).await {
-            Ok(outcome) => outcome,
-            Err(e) => Outcome::Failed(e),
-        }
+        let done = match self {
+            Self::Hold { name, steps, extends, .. } => {
+                holds::read(store, world, name, steps, extends).await
+            }
+            Self::List => list(store, world).await,
+            other => other.try_run(store).await,
+        };
+        done.unwrap_or_else(Outcome::Failed)
     }
 
     async fn try_run(self, store: BucketStore) -> Result<Outcome> {
@@ -184,10 +186,6 @@ impl Task {
                 }
                 Ok(Outcome::Read(a, Some(all.into())))
             }
-            Self::List => {
-                let page = store.list_infos(&ListNames::default(), |_| true).await?;
-                Ok(Outcome::Listed(page.objects))
-            }
             Self::Collect(full) => {
                 let options = CollectOptions { full, ..CollectOptions::default() };
                 store.collect(options, &mut |_| {}).await?;
@@ -201,7 +199,7 @@ impl Task {
                     Some(problem) => Err(Error::corrupt("verified", format!("{problem:?}"))),
                 }
             }
-            Self::Hold { .. } => Ok(Outcome::Nothing),
+            Self::Hold { .. } | Self::List => Ok(Outcome::Nothing),
         }
     }
 
@@ -357,6 +355,17 @@ pub fn was_there(history: &[Version], from: u64, read: &Content) -> bool {
     let initial = first.is_none() && read.is_none();
     let start = first.unwrap_or(0);
     initial || history[start..].iter().any(|version| version.content == *read)
+}
+
+/// Lists again and again: what earlier listings left at hand must not be shown once it has changed.
+async fn list(store: BucketStore, world: &Shared) -> Result<Outcome> {
+    let what = ListNames::default();
+    for _ in 0..LISTINGS {
+        store.list_infos(&what, |_| true).await?;
+    }
+    let from = lock(world).steps;
+    let page = store.list_infos(&what, |_| true).await?;
+    Ok(Outcome::Listed(from, page.objects))
 }
 
 /// Whether what a listing shows of a name is what was there between two steps.
